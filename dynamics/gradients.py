@@ -1,0 +1,156 @@
+"""The contact gradients, as pure data. The hard law of the rollout is the same under all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cito.dynamics import _native
+from cito.dynamics.types import positive
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Derivative of the hard law with every contact's mode held."""
+
+    name: ClassVar[str] = "exact"
+
+    def native(self) -> _native.Gradient:
+        """The same data as the native core takes it."""
+        return _native.Gradient(kind=0)
+
+
+@dataclass(frozen=True)
+class Signorini:
+    """lambda_N sigma_N = rho in the normal direction; stick or slide is held.
+
+    Args:
+        rho: relaxation [J] (or the factor r of rho_i = r v_ref^2 / A_NN,i if `relative`).
+        delta: normal free-velocity offset [m/s].
+        relative: scale rho to each contact's effective mass.
+        v_ref: typical speed [m/s], used if `relative`.
+    """
+
+    rho: float = 0.1
+    delta: float = 0.0
+    relative: bool = False
+    v_ref: float = 1.0
+    name: ClassVar[str] = "signorini"
+
+    def __post_init__(self) -> None:
+        _check_relaxation(self.rho, self.delta, self.v_ref)
+
+    def native(self) -> _native.Gradient:
+        """The same data as the native core takes it."""
+        return _native.Gradient(
+            kind=1, rho=self.rho, delta=self.delta, relative=self.relative, v_ref=self.v_ref
+        )
+
+
+@dataclass(frozen=True)
+class FullCone:
+    """The central path of the whole friction cone: lift-off, touch-down, stick and slide.
+
+    Args: as of `Signorini`.
+    """
+
+    rho: float = 0.1
+    delta: float = 0.0
+    relative: bool = False
+    v_ref: float = 1.0
+    name: ClassVar[str] = "full-cone"
+
+    def __post_init__(self) -> None:
+        _check_relaxation(self.rho, self.delta, self.v_ref)
+
+    def native(self) -> _native.Gradient:
+        """The same data as the native core takes it."""
+        return _native.Gradient(
+            kind=2, rho=self.rho, delta=self.delta, relative=self.relative, v_ref=self.v_ref
+        )
+
+
+@dataclass(frozen=True)
+class Randomized:
+    """Randomized smoothing of the hard contact solve over the free velocity b.
+
+    Args:
+        std: standard deviation of the Gaussian on b [m/s].
+        samples: number of samples at each knot, fixed by `seed` and the knot.
+        order: 0 (values only) or 1 (mean of exact sensitivities).
+        seed: of the samples.
+    """
+
+    std: float = 0.3
+    samples: int = 64
+    order: int = 1
+    seed: int = 0
+    name: ClassVar[str] = "randomized"
+
+    def __post_init__(self) -> None:
+        positive("std", self.std)
+        _check_samples(self.samples, self.seed)
+        if self.order not in (0, 1):
+            raise ValueError(f"`order` must be 0 or 1, got {self.order!r}")
+
+    def native(self) -> _native.Gradient:
+        """The same data as the native core takes it."""
+        return _native.Gradient(
+            kind=3 + self.order, samples=self.samples, std=self.std, seed=self.seed
+        )
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """Mean of exact transition Jacobians over antithetic offsets of loaded contact points.
+
+    Where a contact impulse exceeds `threshold`, (q, v) is perturbed so that this contact point
+    moves by about `offset`, the hard step is solved again and its exact Jacobians are averaged.
+
+    Args:
+        offset: standard deviation of the displacement of the contact point [m].
+        samples: even number of samples at each triggered knot, fixed by `seed` and the knot.
+        threshold: impulse above which a contact triggers [N s]; None: 1.2 m g h / nc, with the
+            weight read off the system's bias force at rest.
+        seed: of the samples.
+    """
+
+    offset: float = 0.01
+    samples: int = 16
+    threshold: float | None = None
+    seed: int = 0
+    name: ClassVar[str] = "bundled"
+
+    def __post_init__(self) -> None:
+        positive("offset", self.offset)
+        _check_samples(self.samples, self.seed)
+        if self.samples % 2:
+            raise ValueError(f"`samples` must be even (antithetic pairs), got {self.samples}")
+        if self.threshold is not None:
+            positive("threshold", self.threshold, allow_zero=True)
+
+    def native(self) -> _native.Gradient:
+        """The same data as the native core takes it (threshold -1: the default rule)."""
+        threshold = -1.0 if self.threshold is None else self.threshold
+        return _native.Gradient(
+            kind=5, samples=self.samples, std=self.offset, threshold=threshold, seed=self.seed
+        )
+
+
+Gradient = Exact | Signorini | FullCone | Randomized | Bundled
+GRADIENTS: dict[str, type[Gradient]] = {
+    kind.name: kind for kind in (Exact, Signorini, FullCone, Randomized, Bundled)
+}
+
+
+def _check_relaxation(rho: float, delta: float, v_ref: float) -> None:
+    positive("rho", rho)
+    positive("delta", delta, allow_zero=True)
+    positive("v_ref", v_ref)
+
+
+def _check_samples(samples: int, seed: int) -> None:
+    if int(samples) != samples or samples < 1:
+        raise ValueError(f"`samples` must be a whole number >= 1, got {samples!r}")
+    if int(seed) != seed or seed < 0:
+        raise ValueError(f"`seed` must be a whole number >= 0, got {seed!r}")

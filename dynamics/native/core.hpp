@@ -1,0 +1,94 @@
+// The vocabulary of the numerical core: plain structs over raw pointers, row-major, SI units.
+// Every hot loop lives in a .inc file that kernels.cpp compiles twice (AVX2 and baseline) and
+// publishes through the table `kernels`; nothing here knows Python.
+#pragma once
+#include <cstdint>
+#include <cstddef>
+#include <stdexcept>
+
+namespace cito {
+
+// ---------------------------------------------------------------------------- memory
+// A stack of doubles. Kernels take it BY VALUE: what they take is given back when they return.
+struct Arena {
+  double *top, *end;
+  double *take(std::size_t count) {
+    double *block = top;
+    top += count;
+    if (top > end) throw std::length_error("cito: native workspace too small");
+    return block;
+  }
+  int *take_int(std::size_t count) { return reinterpret_cast<int *>(take((count + 1) / 2)); }
+};
+
+// ---------------------------------------------------------------------------- contact
+enum Mode : int { separating = 0, sliding = 1, clamping = 2 };
+
+// Contact i owns rows row[i] .. row[i] + dim[i] - 1 of every stacked contact vector, its normal
+// last: dim 3 = (T1, T2, N), dim 2 = (T, N), dim 1 = (N) (a joint limit: no friction).
+struct Contacts {
+  int nc, n;        // number of contacts; n = sum of dim
+  const int *dim;   // (nc)
+  const int *row;   // (nc)
+  const double *mu; // (nc) friction coefficients; ignored where dim = 1
+};
+
+enum GradientKind : int {
+  grad_exact = 0, grad_signorini = 1, grad_full_cone = 2,
+  grad_randomized_zeroth = 3, grad_randomized_first = 4, grad_bundled = 5
+};
+
+// A gradient is pure data; the core dispatches on kind.
+struct Gradient {
+  int kind = grad_exact;
+  double rho = 0;              // [J], or the factor r of rho_i = r v_ref^2 / A_NN,i if relative
+  double delta = 0;            // [m/s] normal free-velocity offset
+  int relative = 0;
+  double v_ref = 1;            // [m/s]
+  int samples = 0;             // randomized and bundled
+  double std = 0;              // randomized: [m/s] on b;  bundled: [m] offset of the contact point
+  std::uint64_t seed = 0;
+  double threshold = 0;        // bundled: [N s] impulse above which a contact triggers
+};
+
+enum HardStatus : int { hard_solved = 0, hard_inaccurate = 1, hard_infeasible = 2, hard_bad_input = 3 };
+struct HardInfo { int status, sweeps, polished; double residual; };
+
+enum RelaxedStatus : int { relaxed_solved = 0, relaxed_not_converged = 1, relaxed_infeasible_root = 2 };
+struct RelaxedInfo { int status, iterations, continuations; double residual; };
+
+// ---------------------------------------------------------------------------- system
+// terms(q, v) -> M, c, B, J, phi with  M(q) dv/dt + c(q, v) = B(q) u + J(q)' lambda/h.
+// theta (np) are the system's own parameters, e.g. the logarithm of mass scales.
+struct System {
+  const void *self = nullptr;
+  int nq = 0, nv = 0, nu = 0, np = 0, nc = 0, n = 0;
+  const int *dim = nullptr, *row = nullptr;  // contact layout, see Contacts
+  std::size_t workspace = 0;                 // doubles that the callbacks below take from the arena
+
+  void (*terms)(const void *self, const double *theta, const double *q, const double *v,
+                double *M, double *c, double *B, double *J, double *phi, Arena) = nullptr;
+  // With the residual  r = M(q) a + c(q, v) - B(q) u - J(q)' f  (a, u, f held) and the contact
+  // velocity  w_c = J(q) w  (w held):
+  //   r_q (nv,nv), r_v (nv,nv), Jw_q (n,nv), phi_q (nc,nv); tangent coordinates of q.
+  // If r_theta is not null also r_theta (nv,np), Jw_theta (n,np), phi_theta (nc,np).
+  void (*derivatives)(const void *self, const double *theta, const double *q, const double *v,
+                      const double *a, const double *u, const double *f, const double *w,
+                      double *r_q, double *r_v, double *Jw_q, double *phi_q,
+                      double *r_theta, double *Jw_theta, double *phi_theta, Arena) = nullptr;
+  // Manifold of q; all three null where q is Euclidean (nq = nv).
+  void (*integrate)(const void *self, const double *q, const double *dq, double *q_out) = nullptr;
+  void (*difference)(const void *self, const double *q0, const double *q1, double *dq) = nullptr;  // q1 (-) q0
+  // q_out = q (+) dq: d q_out / d q and d q_out / d dq, tangent (nv,nv) each.
+  void (*integrate_jacobians)(const void *self, const double *q, const double *dq, double *Dq, double *Dv) = nullptr;
+};
+
+// What one step needs besides state and control.
+struct StepContext {
+  const System *system;
+  Contacts contacts;
+  const double *theta;  // (np) or null
+  double h;             // [s]
+};
+
+}  // namespace cito

@@ -1,0 +1,8 @@
+// The Python module cito.dynamics._native: each binding file adds its part.
+#include "bindings.hpp"
+
+NB_MODULE(_native, m) {
+  m.doc() = "Native core of cito: contact problems, steps, transitions, rollouts, Riccati recursion.";
+  m.attr("isa") = cito::kernels.isa;
+  cito::bind_contact(m);
+}

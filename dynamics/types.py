@@ -1,0 +1,63 @@
+"""Array types and the one place where array arguments are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int32]
+
+
+def as_array(name: str, value: ArrayLike, shape: Sequence[int | None] | None = None) -> Array:
+    """`value` as a C-contiguous double array, checked.
+
+    Args:
+        name: what the caller calls the argument; it opens every error message.
+        value: anything numpy understands.
+        shape: expected shape; None stands for any length along that axis.
+
+    Raises:
+        ValueError: not numeric, wrong shape, NaN or infinite; says what came and what is wanted.
+    """
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` must be an array of numbers, got {value!r:.80}") from error
+    if np.ndim(value) == 0:  # ascontiguousarray makes scalars 1-D
+        array = array.reshape(())
+    if shape is not None and not _matches(array.shape, shape):
+        wanted = "(" + ", ".join("any" if s is None else str(s) for s in shape) + ")"
+        raise ValueError(f"`{name}` must have shape {wanted}, got {array.shape}")
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"`{name}` must be finite, got {array[where]} at index {where}")
+    return array
+
+
+def as_vector(name: str, value: ArrayLike, length: int) -> Array:
+    """Like `as_array` with shape (length,); a scalar is repeated."""
+    if np.ndim(value) == 0:
+        value = np.full(length, value)
+    return as_array(name, value, (length,))
+
+
+def positive(name: str, value: Any, *, allow_zero: bool = False) -> float:
+    """`value` as a float > 0 (>= 0 where `allow_zero`).
+
+    Raises:
+        ValueError: not a number, not finite or of the wrong sign.
+    """
+    number = float(as_array(name, value, ()))
+    if number < 0 or (number == 0 and not allow_zero):
+        raise ValueError(f"`{name}` must be {'>= 0' if allow_zero else '> 0'}, got {number:g}")
+    return number
+
+
+def _matches(shape: Sequence[int], wanted: Sequence[int | None]) -> bool:
+    return len(shape) == len(wanted) and all(
+        w is None or s == w for s, w in zip(shape, wanted)
+    )

@@ -1,0 +1,113 @@
+"""Costs: J = sum over terms, and over the knots where a term is active, of 1/2 || r ||^2_W.
+
+A cost is a tuple of terms. A term knows a residual r over the whole horizon and its Jacobians;
+Hessians are Gauss-Newton. Quadratic terms on state and control are summed in the native core;
+`Residual` brings any other residual, from Python or from CasADi.
+There is no factor h: weights are per knot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cito.dynamics.types import Array, as_array
+
+Knots = Literal["running", "terminal", "all"]
+
+
+@dataclass(frozen=True, eq=False)
+class StateCost:
+    """1/2 (x (-) x_ref)' diag(weight) (x (-) x_ref).
+
+    Args:
+        weight: (ndx,), >= 0, in units of 1 / x^2.
+        reference: x_ref, (nx,) or one for each knot, (N+1, nx).
+        knots: "running" (k = 0..N-1), "terminal" (k = N) or "all".
+    """
+
+    weight: Array
+    reference: Array
+    knots: Knots = "running"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", _weight("weight", self.weight))
+        object.__setattr__(self, "reference", as_array("reference", self.reference))
+        _check_knots(self.knots)
+
+
+@dataclass(frozen=True, eq=False)
+class ControlCost:
+    """1/2 (u - u_ref)' diag(weight) (u - u_ref) over k = 0..N-1.
+
+    Args:
+        weight: (nu,), >= 0, in units of 1 / u^2.
+        reference: u_ref, (nu,) or one for each knot, (N, nu); zero by default.
+    """
+
+    weight: Array
+    reference: Array | None = None
+
+    def __post_init__(self) -> None:
+        weight = _weight("weight", self.weight)
+        object.__setattr__(self, "weight", weight)
+        reference = np.zeros(len(weight)) if self.reference is None else self.reference
+        object.__setattr__(self, "reference", as_array("reference", reference))
+
+
+class ResidualJacobians(NamedTuple):
+    """Jacobians of a residual: r_x (N+1, nr, ndx), r_u (N+1, nr, nu); row N of r_u is ignored."""
+
+    state: Array
+    control: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualCost:
+    """1/2 sum_k || r(x_k, u_k) ||^2_diag(weight) with a residual of the user's.
+
+    Args:
+        residual: (X (..., N+1, nx), U (..., N+1, nu)) -> r (..., N+1, nr); the last control row
+            is zero, so that running and terminal knots share one function.
+        jacobians: (X (N+1, nx), U (N+1, nu)) -> ResidualJacobians, in the tangent space of x.
+        weight: (nr,), >= 0.
+        knots: where the term is active.
+    """
+
+    residual: Callable[[Array, Array], Array]
+    jacobians: Callable[[Array, Array], ResidualJacobians]
+    weight: Array
+    knots: Knots = "running"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", _weight("weight", self.weight))
+        _check_knots(self.knots)
+
+
+CostTerm = StateCost | ControlCost | ResidualCost
+
+
+def active_knots(knots: Knots, horizon: int) -> NDArray[np.bool_]:
+    """Mask (N+1,) of the knots at which a term is active."""
+    mask = np.zeros(horizon + 1, dtype=bool)
+    if knots in ("running", "all"):
+        mask[:-1] = True
+    if knots in ("terminal", "all"):
+        mask[-1] = True
+    return mask
+
+
+def _weight(name: str, value: ArrayLike) -> Array:
+    weight = as_array(name, value, (None,))
+    if (weight < 0).any():
+        raise ValueError(f"`{name}` must be >= 0, got {weight.min():g}")
+    return weight
+
+
+def _check_knots(knots: str) -> None:
+    if knots not in ("running", "terminal", "all"):
+        raise ValueError(f"`knots` must be 'running', 'terminal' or 'all', got {knots!r}")

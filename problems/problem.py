@@ -1,0 +1,92 @@
+"""The optimal-control problem.
+
+    min over u_0 .. u_{N-1}   sum_k  cost terms (x_k, u_k)
+    subject to                x_{k+1} = step(x_k, u_k),  x_0 = start,  lower <= u_k <= upper
+
+The step holds the hard contact law; a problem is frozen and knows no solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cito.dynamics.base import Dynamics
+from cito.dynamics.types import Array, as_array, as_vector
+from cito.problems.costs import ControlCost, CostTerm, ResidualCost, StateCost
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """An optimal-control problem.
+
+    Args:
+        name: for tables and files.
+        dynamics: one step of the world and its derivative.
+        start: x_0, (nx,).
+        horizon: number of steps N >= 1.
+        costs: the terms of the objective.
+        control_lower, control_upper: (nu,) or None (no limit) [units of u].
+        initial_controls: (N, nu), where solvers start; zero by default.
+        parameters: the task parameters that made this problem, for records.
+
+    Raises:
+        ValueError: shapes that do not fit, NaN, limits that cross.
+    """
+
+    name: str
+    dynamics: Dynamics
+    start: Array
+    horizon: int
+    costs: tuple[CostTerm, ...]
+    control_lower: Array | None = None
+    control_upper: Array | None = None
+    initial_controls: Array | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        set_, dyn = object.__setattr__, self.dynamics
+        if int(self.horizon) != self.horizon or self.horizon < 1:
+            raise ValueError(f"`horizon` must be a whole number >= 1, got {self.horizon!r}")
+        N = int(self.horizon)
+        set_(self, "horizon", N)
+        set_(self, "start", as_array("start", self.start, (dyn.nx,)))
+        set_(self, "costs", tuple(self.costs))
+        for i, term in enumerate(self.costs):
+            _check_term(f"costs[{i}]", term, N, dyn)
+        if self.control_lower is not None:
+            lower = np.asarray(self.control_lower, dtype=float)
+            set_(self, "control_lower", as_vector("control_lower", lower, dyn.nu))
+        if self.control_upper is not None:
+            upper = np.asarray(self.control_upper, dtype=float)
+            set_(self, "control_upper", as_vector("control_upper", upper, dyn.nu))
+        if self.control_lower is not None and self.control_upper is not None:
+            if (self.control_lower > self.control_upper).any():
+                raise ValueError("`control_lower` must not exceed `control_upper`")
+        initial = np.zeros((N, dyn.nu)) if self.initial_controls is None else self.initial_controls
+        set_(self, "initial_controls", as_array("initial_controls", initial, (N, dyn.nu)))
+        if not any(isinstance(t, ControlCost) and (t.weight > 0).any() for t in self.costs):
+            if not any(isinstance(t, ResidualCost) for t in self.costs):
+                raise ValueError("`costs` must weigh the controls: no ControlCost was given")
+
+
+def _check_term(name: str, term: CostTerm, N: int, dyn: Dynamics) -> None:
+    if isinstance(term, StateCost):
+        as_array(f"{name}.weight", term.weight, (dyn.ndx,))
+        shapes: tuple[tuple[int, ...], ...] = ((dyn.nx,), (N + 1, dyn.nx))
+        reference: Array = term.reference
+    elif isinstance(term, ControlCost):
+        as_array(f"{name}.weight", term.weight, (dyn.nu,))
+        shapes = ((dyn.nu,), (N, dyn.nu))
+        assert term.reference is not None
+        reference = term.reference
+    elif isinstance(term, ResidualCost):
+        return
+    else:
+        raise ValueError(f"`{name}` must be a cost term, got {type(term).__name__}")
+    if reference.shape not in shapes:
+        wanted = " or ".join(str(s) for s in shapes)
+        raise ValueError(f"`{name}.reference` must have shape {wanted}, got {reference.shape}")

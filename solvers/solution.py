@@ -1,0 +1,97 @@
+"""What a solver returns: plain arrays, a cost, and a status that is a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cito.dynamics.types import Array
+
+
+class Status(Enum):
+    """Why a solver stopped. The value is the sentence a user reads."""
+
+    CONVERGED = "Converged: the expected improvement of the cost is below the tolerance."
+    STALLED = (
+        "Stopped where no step of any kernel tried lowers the cost of the hard rollout; the best "
+        "iterate is returned. Try a larger rho, a positive delta or another initial guess."
+    )
+    NO_GRADIENT = (
+        "Stopped at the initial guess: this gradient sees no way to lower the cost from there. "
+        "Try gradient `adaptive` or `full-cone`."
+    )
+    MAX_ITERATIONS = "Stopped at the limit of iterations; the best iterate is returned."
+    TIME_LIMIT = "Stopped at the time limit; the best iterate is returned."
+    DIVERGED = (
+        "The initial rollout is not finite. Try other initial controls, a smaller time step or "
+        "multiple shooting with a finite guess of the states."
+    )
+    NOT_POSITIVE_DEFINITE = (
+        "The Hessian in the controls stayed indefinite at the largest regularization. "
+        "Give every control a positive weight."
+    )
+    OPTIMAL = "Optimal: the gap between the incumbent and the proven bound is closed."
+    GAP_OPEN = (
+        "The limit was reached with a gap left between incumbent and bound; both are returned. "
+        "Allow more time or more nodes."
+    )
+    INFEASIBLE = "No feasible point was found. Check the start, the limits and the big-M bounds."
+    SOLVER_FAILED = "The underlying solver failed; its message is in `history`."
+    INTERRUPTED = "Interrupted; the best iterate so far is returned."
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solver reached what it was asked for."""
+        return self in (Status.CONVERGED, Status.OPTIMAL)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A trajectory of the hard contact law and how it was found.
+
+    Args:
+        task: name of the problem.
+        parameters: the task parameters, JSON-able.
+        solver: "ddp", "miqp" or "mpcc".
+        gradient: name of the contact gradient, "" where none was used.
+        states (N+1, nx), controls (N, nu), impulses (N, n) [N s], modes (N, nc).
+        cost: of the hard rollout of `controls`.
+        contact_residual: largest scaled residual of the contact law over the knots.
+        solve_time: wall clock [s].
+        history: one mapping per iteration (cost, rho, alpha, regularization, ...).
+        bound, gap, nodes: of the mixed-integer reference; gap is relative to |cost|.
+    """
+
+    task: str
+    solver: str
+    gradient: str
+    states: Array
+    controls: Array
+    impulses: Array
+    modes: NDArray[np.int32]
+    cost: float
+    status: Status
+    iterations: int
+    solve_time: float
+    contact_residual: float
+    time_step: float
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    history: tuple[Mapping[str, Any], ...] = ()
+    bound: float | None = None
+    gap: float | None = None
+    nodes: int | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solver reached what it was asked for."""
+        return self.status.converged
+
+    def mode_strings(self) -> list[str]:
+        """One string per contact with a letter per step: s(eparating), l (sliding), c(lamping)."""
+        letters = np.array(["s", "l", "c"])
+        return ["".join(row) for row in letters[self.modes].T]
