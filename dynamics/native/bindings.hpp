@@ -33,6 +33,7 @@ struct Workspace {
 
 void bind_contact(nb::module_ &m);
 void bind_system(nb::module_ &m);
+void bind_symbolic(nb::module_ &m);
 void bind_solver(nb::module_ &m);
 
 }  // namespace cito
