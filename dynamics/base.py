@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cito.dynamics import _native
 from cito.dynamics.gradients import Gradient
 from cito.dynamics.types import Array
 
@@ -48,7 +49,8 @@ class Dynamics(ABC):
     """Discrete-time dynamics x_{k+1} = step(x_k, u_k) on a manifold.
 
     x = (q, v) with nx coordinates and ndx tangent coordinates; u has nu. n contact rows,
-    nc contacts (both 0 without contact).
+    nc contacts (both 0 without contact). `manifold` is the space of x and u that quadratic costs
+    are formed on.
     """
 
     nx: int
@@ -57,6 +59,7 @@ class Dynamics(ABC):
     n: int
     nc: int
     time_step: float
+    manifold: _native.System
 
     @abstractmethod
     def rollout(

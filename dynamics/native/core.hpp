@@ -76,11 +76,13 @@ struct System {
                       const double *a, const double *u, const double *f, const double *w,
                       double *r_q, double *r_v, double *Jw_q, double *phi_q,
                       double *r_theta, double *Jw_theta, double *phi_theta, Arena) = nullptr;
-  // Manifold of q; all three null where q is Euclidean (nq = nv).
+  // Manifold of q; all four null where q is Euclidean (nq = nv).
   void (*integrate)(const void *self, const double *q, const double *dq, double *q_out) = nullptr;
   void (*difference)(const void *self, const double *q0, const double *q1, double *dq) = nullptr;  // q1 (-) q0
   // q_out = q (+) dq: d q_out / d q and d q_out / d dq, tangent (nv,nv) each.
   void (*integrate_jacobians)(const void *self, const double *q, const double *dq, double *Dq, double *Dv) = nullptr;
+  // d (q1 (-) q0) / d q1, tangent (nv,nv).
+  void (*difference_jacobian)(const void *self, const double *q0, const double *q1, double *D) = nullptr;
 };
 
 // What one step needs besides state and control.
@@ -89,6 +91,46 @@ struct StepContext {
   Contacts contacts;
   const double *theta;  // (np) or null
   double h;             // [s]
+};
+
+// Closed-loop rollout; every pointer but those of the trajectory itself may be null.
+struct RolloutInput {
+  int N;
+  const double *X;     // (N+1,nx) nominal states, needed with K
+  const double *k, *K; // (N,nu), (N,nu,ndx)
+  const double *lower, *upper;  // (nu)
+  const double *gaps;  // (N,ndx) step(X_k, U_k) (-) X_{k+1}
+  const double *warm;  // (N,n) nominal impulses
+};
+
+// One knot of a linearized rollout: inputs that were linearized about, and what was found.
+struct LinearizedKnot {
+  const double *x, *u, *lambda, *sigma;  // sigma, lambda: the hard solution
+  const int *mode;
+  double *v_x, *v_u;          // dv+ at frozen impulse (nv,ndx), (nv,nu)
+  double *sigma_x, *sigma_u;  // contact velocity at frozen impulse (n,ndx), (n,nu)
+  double *Y;                  // M^-1 J' (nv,n)
+  double *A, *b;              // (n,n), (n)
+  double *D_q, *D_v;          // of q+ = q (+) dq (nv,nv)
+};
+
+// ---------------------------------------------------------------------------- cost
+enum CostKind : int { cost_state = 0, cost_control = 1 };
+
+// 1/2 sum over active knots of r' diag(weight) r with r = x (-) reference or u - reference.
+struct CostTerm {
+  int kind;
+  const double *weight;       // (ndx) or (nu)
+  const double *reference;    // (nx) or (nu), one for all knots or one for each
+  int reference_stride;       // 0 or nx / nu
+  const unsigned char *active;// (N+1) or (N)
+};
+
+// ---------------------------------------------------------------------------- Riccati
+// All (N, ...) stacks, l_x and l_xx (N+1, ...). l_ux, gaps, lower, upper may be null; U is needed with limits.
+struct RiccatiInput {
+  int N, ndx, nu;
+  const double *f_x, *f_u, *l_x, *l_u, *l_xx, *l_uu, *l_ux, *gaps, *U, *lower, *upper;
 };
 
 }  // namespace cito

@@ -22,6 +22,30 @@ struct Kernels {
   void (*contact_sensitivity)(const Contacts &, const double *A, const double *b, const double *lambda_hard,
                               const double *sigma_hard, const int *mode, const Gradient &, std::uint64_t knot,
                               double *dlambda_db, double *dlambda_dmu, RelaxedInfo *info, Arena);
+
+  // --- step and its derivatives: step.inc, linearize.inc, transition.inc, rollout.inc, adjoint.inc
+  std::size_t (*step_workspace)(const System &);
+  bool (*step)(const StepContext &, const double *x, const double *u, const double *warm, double *x_next,
+               double *lambda, double *sigma, int *mode, HardInfo *, Arena);
+  bool (*relaxed_step)(const StepContext &, const double *x, const double *u, const double *lambda_hard,
+                       const double *sigma_hard, const int *mode, const Gradient &, double *x_next, double *lambda,
+                       double *sigma, RelaxedInfo *, Arena);
+  bool (*linearize)(const StepContext &, const double *x, const double *u, const double *lambda,
+                    const LinearizedKnot &, Arena);
+  void (*transition)(const StepContext &, const LinearizedKnot &, const Gradient &, std::uint64_t knot, double *f_x,
+                     double *f_u, RelaxedInfo *, Arena);
+  double (*rollout)(const StepContext &, const RolloutInput &, double alpha, const double *start, const double *U,
+                    double *states, double *controls, double *impulses, double *velocities, int *modes, Arena);
+  bool (*step_vjp)(const StepContext &, const double *x, const double *u, const double *lambda, const double *sigma,
+                   const int *mode, const double *g, const Gradient &, std::uint64_t knot, double *g_x, double *g_u,
+                   double *g_theta, double *g_mu, Arena);
+
+  // --- cost and Riccati recursion: cost.inc, riccati.inc
+  double (*cost_value)(const System &, int N, const CostTerm *, int n_terms, const double *X, const double *U, Arena);
+  void (*cost_expansion)(const System &, int N, const CostTerm *, int n_terms, const double *X, const double *U,
+                         double *l_x, double *l_u, double *l_xx, double *l_uu, Arena);
+  std::size_t (*riccati_workspace)(int ndx, int nu);
+  int (*riccati)(const RiccatiInput &, double reg, double *k, double *K, double *dV, Arena);
 };
 
 extern const Kernels kernels;

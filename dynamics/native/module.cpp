@@ -5,4 +5,7 @@ NB_MODULE(_native, m) {
   m.doc() = "Native core of cito: contact problems, steps, transitions, rollouts, Riccati recursion.";
   m.attr("isa") = cito::kernels.isa;
   cito::bind_contact(m);
+  cito::bind_system(m);
+  cito::bind_symbolic(m);
+  cito::bind_solver(m);
 }

@@ -1,0 +1,298 @@
+"""The step of a system with hard contact, over whole horizons.
+
+    v+ = v + M^-1 ( h (B u - c) + J' lambda ),     q+ = q (+) h v+
+    lambda from Signorini, Coulomb and maximum dissipation on  sigma = J v+ + e_N phi(q)/h
+
+The rollout holds the hard law, always. The gradient enters in `ContactLinearization` only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cito.dynamics import _native
+from cito.dynamics.base import Dynamics, Linearization, Rollout, Transition
+from cito.dynamics.gradients import Exact, Gradient
+from cito.dynamics.types import Array, IntArray, as_array, as_vector, positive
+
+
+class System(Protocol):
+    """What `ContactDynamics` steps: a `LinearSystem`, a `SymbolicSystem`, ..."""
+
+    contact_dims: tuple[int, ...]
+    names: tuple[str, ...]
+
+    @property
+    def native(self) -> _native.System:
+        """The system as the native core sees it."""
+
+
+class Step(NamedTuple):
+    """One hard step: state (..., nx), impulse, velocity (..., n), modes (..., nc), residual."""
+
+    state: Array
+    impulse: Array
+    velocity: Array
+    modes: NDArray[np.int32]
+    residual: Array
+
+
+class StepGradient(NamedTuple):
+    """g' d x+ / d (.): state (..., ndx), control (..., nu), theta (..., np), friction (..., nc)."""
+
+    state: Array
+    control: Array
+    theta: Array
+    friction: Array
+
+
+class ContactDynamics(Dynamics):
+    """Semi-implicit Euler with hard frictional contact.
+
+    Args:
+        system: M, c, B, J, phi and their derivatives.
+        time_step: h [s].
+        friction: coefficient of every contact, or one for each, (nc,), >= 0 [-].
+        theta: the system's own parameters, (np,); its nominal ones by default.
+        threads: how many threads share the knots and step sizes of one call.
+
+    Raises:
+        ValueError: a value that is not finite, of the wrong shape or of the wrong sign.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        time_step: float,
+        friction: ArrayLike = 0.8,
+        theta: ArrayLike | None = None,
+        threads: int = 1,
+    ) -> None:
+        native = system.native
+        self.system = system
+        self.time_step = positive("time_step", time_step)
+        self.friction = as_vector("friction", friction, native.nc)
+        if (self.friction < 0).any():
+            raise ValueError(f"`friction` must be >= 0, got {self.friction.min():g}")
+        self.theta = None if theta is None else as_vector("theta", theta, native.np)
+        if int(threads) != threads or threads < 1:
+            raise ValueError(f"`threads` must be a whole number >= 1, got {threads!r}")
+        self.threads = int(threads)
+        self.nx, self.ndx, self.nu = native.nq + native.nv, 2 * native.nv, native.nu
+        self.n, self.nc, self.n_theta = native.n, native.nc, native.np
+        self.manifold = native
+        self._model = _native.TimeStepping(native, self.time_step, self.friction, self.theta)
+
+    def step(self, x: ArrayLike, u: ArrayLike) -> Step:
+        """The hard step from x (..., nx) under u (..., nu); the solve starts cold."""
+        states, controls, batch = self._batch(x, u)
+        rollout = self.rollout(states, controls[:, None])
+        return Step(
+            rollout.states[:, 1].reshape(*batch, self.nx),
+            rollout.impulses.reshape(*batch, self.n),
+            rollout.velocities.reshape(*batch, self.n),
+            rollout.modes.reshape(*batch, self.nc),
+            rollout.residual.reshape(batch),
+        )
+
+    def transition(self, x: ArrayLike, u: ArrayLike, gradient: Gradient | None = None) -> Transition:
+        """f_x (..., ndx, ndx), f_u (..., ndx, nu) of the step from x under u; exact by default."""
+        states, controls, batch = self._batch(x, u)
+        f_x, f_u = self._linearize_knots(
+            states, controls, self.rollout(states, controls[:, None])
+        ).with_gradient(Exact() if gradient is None else gradient)
+        return Transition(
+            f_x.reshape(*batch, self.ndx, self.ndx), f_u.reshape(*batch, self.ndx, self.nu)
+        )
+
+    def rollout(
+        self,
+        start: ArrayLike,
+        controls: ArrayLike,
+        *,
+        states: Array | None = None,
+        feedforward: Array | None = None,
+        feedback: Array | None = None,
+        alphas: Array | None = None,
+        lower: Array | None = None,
+        upper: Array | None = None,
+        gaps: Array | None = None,
+        impulses: Array | None = None,
+    ) -> Rollout:
+        """See `Dynamics.rollout`. Leading batch axes of `start` and `controls` are broadcast."""
+        x0, U = as_array("start", start), as_array("controls", controls)
+        if x0.ndim < 1 or x0.shape[-1] != self.nx:
+            raise ValueError(f"`start` must have shape (..., {self.nx}), got {x0.shape}")
+        if U.ndim < 2 or U.shape[-1] != self.nu:
+            raise ValueError(f"`controls` must have shape (..., N, {self.nu}), got {U.shape}")
+        N, batch = U.shape[-2], np.broadcast_shapes(x0.shape[:-1], U.shape[:-2])
+        if alphas is not None:
+            alphas = as_array("alphas", alphas, (None,))
+            if batch:
+                raise ValueError("`alphas` need one nominal trajectory, got batch axes")
+            batch = alphas.shape
+        count = int(np.prod(batch))
+        x0 = x0[None] if x0.ndim == 1 else np.broadcast_to(x0, (*batch, self.nx))
+        U = U[None] if U.ndim == 2 else np.broadcast_to(U, (*batch, N, self.nu))
+        nx, ndx, nu, n, nc = self.nx, self.ndx, self.nu, self.n, self.nc
+        out = self._model.rollout(
+            np.ascontiguousarray(x0.reshape(-1, nx)),
+            np.ascontiguousarray(U.reshape(-1, N, nu)),
+            np.ones(count) if alphas is None else alphas,
+            _optional("states", states, (N + 1, nx)),
+            _optional("feedforward", feedforward, (N, nu)),
+            _optional("feedback", feedback, (N, nu, ndx)),
+            _optional("lower", lower, (nu,), finite=False),
+            _optional("upper", upper, (nu,), finite=False),
+            _optional("gaps", gaps, (N, ndx)),
+            _optional("impulses", impulses, (N, n)),
+            self.threads,
+        )
+        shapes = ((N + 1, nx), (N, nu), (N, n), (N, n), (N, nc), ())
+        return Rollout(*(a.reshape(*batch, *s) for a, s in zip(out, shapes)))
+
+    def linearize(self, rollout: Rollout) -> ContactLinearization:
+        """See `Dynamics.linearize`; `rollout` without batch axes."""
+        if rollout.states.ndim != 2:
+            raise ValueError(f"`rollout` must be one trajectory, got {rollout.states.shape}")
+        return self._linearize_knots(rollout.states[:-1], rollout.controls, rollout)
+
+    def vjp(
+        self,
+        x: ArrayLike,
+        u: ArrayLike,
+        impulse: ArrayLike,
+        velocity: ArrayLike,
+        modes: IntArray,
+        g: ArrayLike,
+        gradient: Gradient | None = None,
+    ) -> StepGradient:
+        """g' times the derivative of the step, without forming f_x.
+
+        Args:
+            x, u: (..., nx), (..., nu).
+            impulse, velocity, modes: the hard solution of these steps, as `step` returns them.
+            g: cotangent of x+ in its tangent space, (..., ndx).
+            gradient: contact gradient; exact by default.
+        """
+        states, controls, batch = self._batch(x, u)
+        K = len(states)
+        out = self._model.step_vjp(
+            states,
+            controls,
+            as_array("impulse", impulse).reshape(K, self.n),
+            as_array("velocity", velocity).reshape(K, self.n),
+            np.ascontiguousarray(modes, dtype=np.int32).reshape(K, self.nc),
+            as_array("g", g).reshape(K, self.ndx),
+            (Exact() if gradient is None else gradient).native(),
+            self.threads,
+        )
+        return StepGradient(*(a.reshape(*batch, a.shape[-1]) for a in out))
+
+    def difference(self, x0: Array, x1: Array) -> Array:
+        """See `Dynamics.difference`."""
+        return _on_manifold(self.manifold, x0, x1, False)
+
+    def integrate(self, x: Array, dx: Array) -> Array:
+        """See `Dynamics.integrate`."""
+        return _on_manifold(self.manifold, x, dx, True)
+
+    def relaxed_step(self, x: ArrayLike, u: ArrayLike, gradient: Gradient) -> Step:
+        """The step with the relaxed impulses lambda* in place of the hard ones.
+
+        No rollout uses it: it is the map whose derivative `transition_at_relaxed` is.
+        """
+        states, controls, batch = self._batch(x, u)
+        hard = self.rollout(states, controls[:, None])
+        out = self._model.relaxed_step(states, controls, *_contact_arrays(hard), gradient.native())
+        nx, n, nc = self.nx, self.n, self.nc
+        return Step(
+            out[0].reshape(*batch, nx),
+            out[1].reshape(*batch, n),
+            out[2].reshape(*batch, n),
+            hard.modes.reshape(*batch, nc),
+            out[3].reshape(batch).astype(float),
+        )
+
+    def transition_at_relaxed(self, x: ArrayLike, u: ArrayLike, gradient: Gradient) -> Transition:
+        """The derivative of `relaxed_step`: explicit terms at lambda* too (one knot per row)."""
+        states, controls, batch = self._batch(x, u)
+        hard = self.rollout(states, controls[:, None])
+        relaxed = self.relaxed_step(states, controls, gradient).impulse
+        f_x, f_u = self._linearize_knots(states, controls, hard, relaxed).with_gradient(gradient)
+        return Transition(
+            f_x.reshape(*batch, self.ndx, self.ndx), f_u.reshape(*batch, self.ndx, self.nu)
+        )
+
+    def _linearize_knots(
+        self, states: Array, controls: Array, rollout: Rollout, explicit: Array | None = None
+    ) -> ContactLinearization:
+        native = _native.linearize(
+            self._model, states, controls, *_contact_arrays(rollout), explicit, self.threads
+        )
+        return ContactLinearization(native, self.threads)
+
+    def _batch(self, x: ArrayLike, u: ArrayLike) -> tuple[Array, Array, tuple[int, ...]]:
+        """Rows of states (K, nx) and controls (K, nu), and the batch axes that they came with."""
+        states, controls = as_array("x", x), as_array("u", u)
+        if states.ndim < 1 or states.shape[-1] != self.nx:
+            raise ValueError(f"`x` must have shape (..., {self.nx}), got {states.shape}")
+        if controls.ndim < 1 or controls.shape[-1] != self.nu:
+            raise ValueError(f"`u` must have shape (..., {self.nu}), got {controls.shape}")
+        batch = np.broadcast_shapes(states.shape[:-1], controls.shape[:-1])
+        X = np.broadcast_to(states, (*batch, self.nx)).reshape(-1, self.nx)
+        U = np.broadcast_to(controls, (*batch, self.nu)).reshape(-1, self.nu)
+        return np.ascontiguousarray(X), np.ascontiguousarray(U), batch
+
+
+class ContactLinearization(Linearization):
+    """Steps differentiated at frozen impulse; `with_gradient` adds the contact's part."""
+
+    def __init__(self, native: Any, threads: int) -> None:
+        self._native, self._threads = native, threads
+        self.unsolved = 0
+        self.newton_iterations: IntArray = np.zeros(0, dtype=np.int32)
+
+    def with_gradient(self, gradient: Gradient) -> Transition:
+        """See `Linearization.with_gradient`; also counts relaxed solves that did not converge."""
+        f_x, f_u, status, iterations = self._native.with_gradient(gradient.native(), self._threads)
+        self.unsolved = int(np.count_nonzero(status))
+        self.newton_iterations = iterations
+        return Transition(f_x, f_u)
+
+
+def _contact_arrays(rollout: Rollout) -> tuple[Array, Array, IntArray]:
+    """Impulses, velocities and modes with all leading axes merged into one row per step."""
+    impulses, velocities, modes = rollout.impulses, rollout.velocities, rollout.modes
+    K = int(np.prod(modes.shape[:-1]))
+    return (
+        impulses.reshape(K, impulses.shape[-1]),
+        velocities.reshape(K, velocities.shape[-1]),
+        modes.reshape(K, modes.shape[-1]),
+    )
+
+
+def _optional(
+    name: str, value: Array | None, shape: tuple[int, ...], finite: bool = True
+) -> Array | None:
+    if value is None:
+        return None
+    if not finite:  # limits may be infinite
+        value = np.ascontiguousarray(value, dtype=float)
+        as_array(name, np.where(np.isinf(value), 0.0, value), shape)
+        return value
+    return as_array(name, value, shape)
+
+
+def _on_manifold(manifold: _native.System, x0: Array, other: Array, integrate: bool) -> Array:
+    batch = np.broadcast_shapes(x0.shape[:-1], other.shape[:-1])
+    a = np.ascontiguousarray(np.broadcast_to(x0, (*batch, x0.shape[-1])), dtype=float)
+    b = np.ascontiguousarray(np.broadcast_to(other, (*batch, other.shape[-1])), dtype=float)
+    rows = int(np.prod(batch))
+    out = _native.on_manifold(
+        manifold, a.reshape(rows, a.shape[-1]), b.reshape(rows, b.shape[-1]), integrate
+    )
+    return out.reshape(*batch, out.shape[-1])

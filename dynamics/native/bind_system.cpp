@@ -1,0 +1,235 @@
+// Systems, steps, rollouts and linearizations. Shapes are checked in Python (dynamics/contact_dynamics.py).
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "linear_system.hpp"
+#include "time_stepping.hpp"
+
+namespace cito {
+namespace {
+
+using Model = std::shared_ptr<const TimeStepping>;
+template <int D> using Maybe = std::optional<In<D>>;
+template <class T> const double *data_or_null(const T &a) { return a ? a->data() : nullptr; }
+template <int D> std::vector<double> to_vector(const In<D> &a) { return {a.data(), a.data() + a.size()}; }
+
+SystemHandle linear_system(In<2> M, In<2> K, In<2> D, In<1> c0, In<2> B, In<2> J, In<2> G, In<1> phi0, IntIn<1> dim) {
+  auto s = std::make_shared<LinearSystem>();
+  s->nv = int(M.shape(0)), s->nu = int(B.shape(1)), s->nc = int(dim.size()), s->n = int(J.shape(0));
+  s->M = to_vector<2>(M), s->K = to_vector<2>(K), s->D = to_vector<2>(D), s->c0 = to_vector<1>(c0);
+  s->B = to_vector<2>(B), s->J = to_vector<2>(J), s->G = to_vector<2>(G), s->phi0 = to_vector<1>(phi0);
+  s->dim.assign(dim.data(), dim.data() + dim.size());
+  for (int i = 0, row = 0; i < s->nc; row += s->dim[i++]) s->row.push_back(row);
+  return LinearSystem::handle(s);
+}
+
+// A system that is only a Euclidean space of states and controls (for costs on other dynamics).
+SystemHandle euclidean_space(int nv, int nu) {
+  SystemHandle h;
+  h.system.nq = h.system.nv = nv;
+  h.system.nu = nu;
+  return h;
+}
+
+// M, c, B, J, phi at (q, v).
+nb::tuple system_terms(const SystemHandle &h, Maybe<1> theta, In<1> q, In<1> v) {
+  const System &s = h.system;
+  const std::size_t nv = s.nv, nu = s.nu, n = s.n, nc = s.nc;
+  double *M, *c, *B, *J, *phi;
+  nb::object oM = make_array<double>({nv, nv}, &M), oc = make_array<double>({nv}, &c),
+             oB = make_array<double>({nv, nu}, &B), oJ = make_array<double>({n, nv}, &J),
+             ophi = make_array<double>({nc}, &phi);
+  Workspace work(s.workspace + 64);
+  s.terms(s.self, data_or_null(theta), q.data(), v.data(), M, c, B, J, phi, work.arena());
+  return nb::make_tuple(oM, oc, oB, oJ, ophi);
+}
+
+// r_q, r_v, Jw_q, phi_q, r_theta, Jw_theta, phi_theta at (q, v) with a, u, f, w held.
+nb::tuple system_derivatives(const SystemHandle &h, Maybe<1> theta, In<1> q, In<1> v, In<1> a, In<1> u, In<1> f,
+                             In<1> w) {
+  const System &s = h.system;
+  const std::size_t nv = s.nv, n = s.n, nc = s.nc, np = s.np;
+  double *p[7];
+  nb::object o[7] = {make_array<double>({nv, nv}, p), make_array<double>({nv, nv}, p + 1),
+                     make_array<double>({n, nv}, p + 2), make_array<double>({nc, nv}, p + 3),
+                     make_array<double>({nv, np}, p + 4), make_array<double>({n, np}, p + 5),
+                     make_array<double>({nc, np}, p + 6)};
+  Workspace work(s.workspace + 64);
+  s.derivatives(s.self, data_or_null(theta), q.data(), v.data(), a.data(), u.data(), f.data(), w.data(), p[0], p[1],
+                p[2], p[3], p[4], p[5], p[6], work.arena());
+  return nb::make_tuple(o[0], o[1], o[2], o[3], o[4], o[5], o[6]);
+}
+
+// m trajectories: start (m or 1, nx), controls (m or 1, N, nu), alphas (m).
+nb::tuple rollout(const TimeStepping &model, In<2> start, In<3> controls, In<1> alphas, Maybe<2> X, Maybe<2> k,
+                  Maybe<3> K, Maybe<1> lower, Maybe<1> upper, Maybe<2> gaps, Maybe<2> warm, int threads) {
+  const StepContext ctx = model.context();
+  const System &s = *ctx.system;
+  const std::size_t m = alphas.size(), N = controls.shape(1), nx = s.nq + s.nv, nu = s.nu, n = s.n, nc = s.nc;
+  const std::size_t start_stride = start.shape(0) == 1 ? 0 : nx, control_stride = controls.shape(0) == 1 ? 0 : N * nu;
+  double *states, *us, *lambda, *sigma, *residual;
+  int *modes;
+  nb::object o_states = make_array<double>({m, N + 1, nx}, &states), o_us = make_array<double>({m, N, nu}, &us),
+             o_lambda = make_array<double>({m, N, n}, &lambda), o_sigma = make_array<double>({m, N, n}, &sigma),
+             o_modes = make_array<int>({m, N, nc}, &modes), o_residual = make_array<double>({m}, &residual);
+  const RolloutInput in = {int(N), data_or_null(X), data_or_null(k), data_or_null(K), data_or_null(lower),
+                           data_or_null(upper), data_or_null(gaps), data_or_null(warm)};
+  {
+    nb::gil_scoped_release release;
+    parallel_for(int(m), threads, kernels.step_workspace(s), [&](int i, Arena arena) {
+      residual[i] = kernels.rollout(ctx, in, alphas.data()[i], start.data() + i * start_stride,
+                                    controls.data() + i * control_stride, states + i * (N + 1) * nx,
+                                    us + i * N * nu, lambda + i * N * n, sigma + i * N * n, modes + i * N * nc, arena);
+    });
+  }
+  return nb::make_tuple(o_states, o_us, o_lambda, o_sigma, o_modes, o_residual);
+}
+
+// Differentiate K steps about x (K,nx), u (K,nu), whose hard solutions are lambda, sigma (K,n), modes (K,nc).
+// The frozen-impulse part is taken at `explicit_lambda` where given.
+std::shared_ptr<Linearization> linearize(Model model, In<2> x, In<2> u, In<2> lambda, In<2> sigma, IntIn<2> modes,
+                                         Maybe<2> explicit_lambda, int threads) {
+  auto lin = std::make_shared<Linearization>(model, int(x.shape(0)));
+  std::copy_n(x.data(), x.size(), lin->x.begin());
+  std::copy_n(u.data(), u.size(), lin->u.begin());
+  std::copy_n(lambda.data(), lambda.size(), lin->lambda.begin());
+  std::copy_n(sigma.data(), sigma.size(), lin->sigma.begin());
+  std::copy_n(modes.data(), modes.size(), lin->mode.begin());
+  const double *frozen = explicit_lambda ? explicit_lambda->data() : lin->lambda.data();
+  const StepContext ctx = model->context();
+  const int n = ctx.system->n;
+  std::atomic<bool> ok{true};
+  {
+    nb::gil_scoped_release release;
+    parallel_for(lin->knots, threads, kernels.step_workspace(*ctx.system), [&](int k, Arena arena) {
+      const LinearizedKnot knot = lin->knot(k);
+      if (!kernels.linearize(ctx, knot.x, knot.u, frozen + std::size_t(k) * n, knot, arena)) ok = false;
+    });
+  }
+  if (!ok) throw nb::value_error("`states` hold a configuration whose mass matrix is not positive definite");
+  return lin;
+}
+
+// f_x (K,ndx,ndx), f_u (K,ndx,nu), and of the relaxed solves: worst status, iterations (K).
+nb::tuple with_gradient(Linearization &lin, const Gradient &g, int threads) {
+  const StepContext ctx = lin.model->context();
+  const std::size_t K = lin.knots, ndx = 2 * ctx.system->nv, nu = ctx.system->nu;
+  double *f_x, *f_u;
+  int *status, *iterations;
+  nb::object o_x = make_array<double>({K, ndx, ndx}, &f_x), o_u = make_array<double>({K, ndx, nu}, &f_u),
+             o_status = make_array<int>({K}, &status), o_iterations = make_array<int>({K}, &iterations);
+  {
+    nb::gil_scoped_release release;
+    parallel_for(int(K), threads, kernels.step_workspace(*ctx.system), [&](int k, Arena arena) {
+      RelaxedInfo info;
+      kernels.transition(ctx, lin.knot(k), g, std::uint64_t(k), f_x + k * ndx * ndx, f_u + k * ndx * nu, &info, arena);
+      status[k] = info.status;
+      iterations[k] = info.iterations;
+    });
+  }
+  return nb::make_tuple(o_x, o_u, o_status, o_iterations);
+}
+
+// x+ (K,nx), lambda*, sigma* (K,n), status (K) of the steps with the relaxed law.
+nb::tuple relaxed_step(const TimeStepping &model, In<2> x, In<2> u, In<2> lambda, In<2> sigma, IntIn<2> modes,
+                       const Gradient &g) {
+  const StepContext ctx = model.context();
+  const System &s = *ctx.system;
+  const std::size_t K = x.shape(0), nx = s.nq + s.nv, nu = s.nu, n = s.n, nc = s.nc;
+  double *next, *l, *sg;
+  int *status;
+  nb::object o_next = make_array<double>({K, nx}, &next), o_l = make_array<double>({K, n}, &l),
+             o_s = make_array<double>({K, n}, &sg), o_status = make_array<int>({K}, &status);
+  parallel_for(int(K), 1, kernels.step_workspace(s), [&](int k, Arena arena) {
+    RelaxedInfo info;
+    kernels.relaxed_step(ctx, x.data() + k * nx, u.data() + k * nu, lambda.data() + k * n, sigma.data() + k * n,
+                         modes.data() + k * nc, g, next + k * nx, l + k * n, sg + k * n, &info, arena);
+    status[k] = info.status;
+  });
+  return nb::make_tuple(o_next, o_l, o_s, o_status);
+}
+
+// Transposed steps: g (K,ndx) -> g_x (K,ndx), g_u (K,nu), g_theta (K,np), g_mu (K,nc).
+nb::tuple step_vjp(const TimeStepping &model, In<2> x, In<2> u, In<2> lambda, In<2> sigma, IntIn<2> modes, In<2> g,
+                   const Gradient &gradient, int threads) {
+  const StepContext ctx = model.context();
+  const System &s = *ctx.system;
+  const std::size_t K = x.shape(0), nx = s.nq + s.nv, ndx = 2 * s.nv, nu = s.nu, n = s.n, nc = s.nc, np = s.np;
+  double *g_x, *g_u, *g_theta, *g_mu;
+  nb::object o_x = make_array<double>({K, ndx}, &g_x), o_u = make_array<double>({K, nu}, &g_u),
+             o_theta = make_array<double>({K, np}, &g_theta), o_mu = make_array<double>({K, nc}, &g_mu);
+  std::atomic<bool> ok{true};
+  {
+    nb::gil_scoped_release release;
+    parallel_for(int(K), threads, kernels.step_workspace(s), [&](int k, Arena arena) {
+      if (!kernels.step_vjp(ctx, x.data() + k * nx, u.data() + k * nu, lambda.data() + k * n, sigma.data() + k * n,
+                            modes.data() + k * nc, g.data() + k * ndx, gradient, std::uint64_t(k), g_x + k * ndx,
+                            g_u + k * nu, g_theta + k * np, g_mu + k * nc, arena))
+        ok = false;
+    });
+  }
+  if (!ok) throw nb::value_error("`states` hold a configuration whose mass matrix is not positive definite");
+  return nb::make_tuple(o_x, o_u, o_theta, o_mu);
+}
+
+// x1 (-) x0 (inverse = false) or x0 (+) dx (inverse = true), row by row.
+nb::object on_manifold(const SystemHandle &h, In<2> x0, In<2> other, bool integrate) {
+  const System &s = h.system;
+  const std::size_t K = x0.shape(0), nq = s.nq, nv = s.nv, nx = nq + nv, ndx = 2 * nv;
+  double *out;
+  nb::object result = make_array<double>({K, integrate ? nx : ndx}, &out);
+  for (std::size_t k = 0; k < K; ++k) {
+    const double *a = x0.data() + k * nx, *b = other.data() + k * (integrate ? ndx : nx);
+    double *o = out + k * (integrate ? nx : ndx);
+    auto *combine = integrate ? s.integrate : s.difference;
+    const double sign = integrate ? 1 : -1;
+    if (combine)
+      combine(s.self, a, b, o);
+    else
+      for (std::size_t i = 0; i < nv; ++i) o[i] = integrate ? a[i] + b[i] : b[i] - a[i];
+    const std::size_t va = nq, vb = integrate ? nv : nq, vo = integrate ? nq : nv;
+    for (std::size_t i = 0; i < nv; ++i) o[vo + i] = b[vb + i] + sign * a[va + i];
+  }
+  return result;
+}
+
+}  // namespace
+
+void bind_system(nb::module_ &m) {
+  nb::class_<SystemHandle>(m, "System")
+      .def_prop_ro("nq", [](const SystemHandle &h) { return h.system.nq; })
+      .def_prop_ro("nv", [](const SystemHandle &h) { return h.system.nv; })
+      .def_prop_ro("nu", [](const SystemHandle &h) { return h.system.nu; })
+      .def_prop_ro("np", [](const SystemHandle &h) { return h.system.np; })
+      .def_prop_ro("nc", [](const SystemHandle &h) { return h.system.nc; })
+      .def_prop_ro("n", [](const SystemHandle &h) { return h.system.n; });
+  m.def("linear_system", &linear_system);
+  m.def("euclidean_space", &euclidean_space, nb::arg("nv"), nb::arg("nu"));
+  m.def("system_terms", &system_terms, nb::arg("system"), nb::arg("theta").none(), nb::arg("q"), nb::arg("v"));
+  m.def("system_derivatives", &system_derivatives, nb::arg("system"), nb::arg("theta").none(), nb::arg("q"),
+        nb::arg("v"), nb::arg("a"), nb::arg("u"), nb::arg("f"), nb::arg("w"));
+  m.def("on_manifold", &on_manifold, nb::arg("system"), nb::arg("x0"), nb::arg("other"), nb::arg("integrate"));
+
+  nb::class_<TimeStepping>(m, "TimeStepping")
+      .def(
+          "__init__",
+          [](TimeStepping *self, const SystemHandle &system, double h, In<1> friction, Maybe<1> theta) {
+            new (self) TimeStepping{system, h, to_vector<1>(friction), {}};
+            if (theta) self->theta = to_vector<1>(*theta);
+          },
+          nb::arg("system"), nb::arg("time_step"), nb::arg("friction"), nb::arg("theta").none())
+      .def("rollout", &rollout, nb::arg("start"), nb::arg("controls"), nb::arg("alphas"), nb::arg("states").none(),
+           nb::arg("feedforward").none(), nb::arg("feedback").none(), nb::arg("lower").none(), nb::arg("upper").none(),
+           nb::arg("gaps").none(), nb::arg("impulses").none(), nb::arg("threads"))
+      .def("relaxed_step", &relaxed_step)
+      .def("step_vjp", &step_vjp);
+  m.def("linearize", &linearize, nb::arg("model"), nb::arg("states"), nb::arg("controls"), nb::arg("impulses"),
+        nb::arg("velocities"), nb::arg("modes"), nb::arg("explicit_impulses").none(), nb::arg("threads"));
+  nb::class_<Linearization>(m, "Linearization").def("with_gradient", &with_gradient);
+}
+
+}  // namespace cito

@@ -1,0 +1,83 @@
+"""The objective of a problem, evaluated on trajectories and expanded for Gauss-Newton."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cito.dynamics import _native
+from cito.dynamics.types import Array
+from cito.problems.costs import ControlCost, ResidualCost, StateCost, active_knots
+from cito.problems.problem import Problem
+
+
+class CostExpansion(NamedTuple):
+    """Gradient and Gauss-Newton Hessian of the cost along one trajectory.
+
+    l_x (N+1, ndx), l_u (N, nu), l_xx (N+1, ndx, ndx), l_uu (N, nu, nu), l_ux (N, nu, ndx) or None.
+    """
+
+    l_x: Array
+    l_u: Array
+    l_xx: Array
+    l_uu: Array
+    l_ux: Array | None
+
+
+class Objective:
+    """J of a problem: quadratic terms in the native core, residuals of the user's on top."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._horizon = problem.horizon
+        self._residuals = [t for t in problem.costs if isinstance(t, ResidualCost)]
+        self._table = _native.CostTable(problem.dynamics.manifold, problem.horizon)
+        for term in problem.costs:
+            if isinstance(term, StateCost):
+                self._add(0, term.weight, term.reference, active_knots(term.knots, self._horizon))
+            elif isinstance(term, ControlCost):
+                assert term.reference is not None
+                self._add(1, term.weight, term.reference, np.ones(self._horizon, dtype=bool))
+
+    def value(self, states: Array, controls: Array) -> Array:
+        """J of trajectories (..., N+1, nx), (..., N, nu): shape (...); inf where not finite."""
+        batch = states.shape[:-2]
+        X = states.reshape(-1, *states.shape[-2:])
+        U = controls.reshape(-1, *controls.shape[-2:])
+        total = self._table.value(X, U)
+        for term in self._residuals:
+            r = term.residual(X, _pad(U))[:, active_knots(term.knots, self._horizon)]
+            total = total + 0.5 * np.einsum("mkr,r->m", r * r, term.weight)
+        return np.where(np.isfinite(total), total, np.inf).reshape(batch)
+
+    def expansion(self, states: Array, controls: Array) -> CostExpansion:
+        """Gradient and Gauss-Newton Hessian along (N+1, nx), (N, nu)."""
+        l_x, l_u, l_xx, l_uu = self._table.expansion(states, controls)
+        l_ux = None
+        if self._residuals:
+            l_ux = np.zeros((*l_u.shape, l_x.shape[-1]))
+        for term in self._residuals:
+            active = active_knots(term.knots, self._horizon)
+            U = _pad(controls)
+            W, r = term.weight, term.residual(states, U)
+            r_x, r_u = term.jacobians(states, U)
+            on, run = active[:, None], active[:-1]
+            # l_x += r_x' W r,  l_xx += r_x' W r_x, ...
+            l_x += np.where(on, np.einsum("kri,r,kr->ki", r_x, W, r), 0)
+            l_xx += np.where(on[..., None], np.einsum("kri,r,krj->kij", r_x, W, r_x), 0)
+            r_x, r_u, r = r_x[:-1][run], r_u[:-1][run], r[:-1][run]
+            l_u[run] += np.einsum("kri,r,kr->ki", r_u, W, r)
+            l_uu[run] += np.einsum("kri,r,krj->kij", r_u, W, r_u)
+            assert l_ux is not None
+            l_ux[run] += np.einsum("kri,r,krj->kij", r_u, W, r_x)
+        return CostExpansion(l_x, l_u, l_xx, l_uu, l_ux)
+
+    def _add(self, kind: int, weight: Array, reference: Array, active: NDArray[np.bool_]) -> None:
+        self._table.add(kind, weight, np.atleast_2d(reference), active)
+
+
+def _pad(controls: Array) -> Array:
+    """Controls with a zero row for the terminal knot."""
+    zero = np.zeros((*controls.shape[:-2], 1, controls.shape[-1]))
+    return np.concatenate([controls, zero], axis=-2)
