@@ -199,7 +199,10 @@ def contact_rows(index: int, contact: Contact, q: Any, v: Any) -> tuple[Any, Any
     if contact.velocity is None:
         J = ca.jacobian(expression(f"{name}.point", contact.point, (d, 1)), q)
     else:
-        J = ca.jacobian(expression(f"{name}.velocity", contact.velocity, (d, 1)), v)
+        velocity = expression(f"{name}.velocity", contact.velocity, (d, 1))
+        if not ca.substitute(velocity, v, ca.SX.zeros(v.shape)).is_zero():
+            raise ValueError(f"`{name}.velocity` must be linear in v, but is not zero at v = 0")
+        J = ca.jacobian(velocity, v)
     phi = contact.point[d - 1] if contact.gap is None else contact.gap
     return ca.mtimes(contact_frame(N).T, J), expression(f"{name}.gap", phi, (1, 1))
 
@@ -227,7 +230,7 @@ def _nominal(nominal: ArrayLike | None, np_: int) -> Any:
 def _derivative_functions(system: SymbolicSystem) -> list[Any]:
     """The derivatives of r = M a + c - B u - J' f and of w_c = J w, as cito::System wants them.
 
-    Two functions of (theta, q, v, a, u, f, w): r_q, r_v, Jw_q, phi_q and r_theta, Jw_theta, phi_theta.
+    Two functions of (theta, q, v, a, u, f, w): the derivatives by q, v and those by theta.
     """
     q, v, u, theta = system.q, system.v, system.u, system.parameters
     J = system.contact_jacobian

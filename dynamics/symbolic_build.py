@@ -69,7 +69,7 @@ class _Tape:
             inputs, outputs = function.instruction_input(k), function.instruction_output(k)
             columns[0, k] = numbers[operation]
             columns[1, k] = outputs[0]
-            # Unary operations read their operand twice; an output keeps its offset in the last column.
+            # Unary operations read their operand twice; an output's offset stands last.
             columns[2:, k] = [*inputs, *outputs[1:], *inputs, 0, 0][:2]
             if not inputs:
                 self.constants[k] = function.instruction_constant(k)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -26,8 +25,9 @@ def symbols(name: str, value: Any, length: int | None = None) -> Any:
 def expression(name: str, value: Any, shape: tuple[int, int]) -> Any:
     """`value` as an SX of the given shape; numbers and lists of expressions are taken too."""
     try:
-        if isinstance(value, Sequence) and any(isinstance(entry, ca.SX) for entry in value):
-            value = ca.vertcat(*value)
+        if isinstance(value, list | tuple):
+            rows = [row if isinstance(row, list | tuple) else [row] for row in value]
+            value = ca.blockcat(rows) if rows else ca.SX(*shape)
         sx = ca.SX(value)
     except (NotImplementedError, TypeError, ValueError) as error:
         raise ValueError(f"`{name}` must be a casadi.SX expression, got {value!r:.80}") from error
@@ -90,7 +90,8 @@ def _check_mass_matrix(M: Any, q: Any) -> None:
         raise ValueError(f"`mass_matrix` must be symmetric, but is not {where}")
     if np.linalg.eigvalsh(M)[0] <= 0:
         raise ValueError(
-            f"`mass_matrix` (or the Hessian of `kinetic`) must be positive definite, but is not {where}"
+            "`mass_matrix` (or the Hessian of `kinetic`) must be positive definite, but is not "
+            + where
         )
 
 

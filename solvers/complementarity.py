@@ -1,0 +1,217 @@
+"""Direct transcription with complementarity constraints, solved by a homotopy with IPOPT.
+
+    t_0 > t_1 > ... > t_end:   min J  subject to the steps and  a_i b_i <= t  for each pair
+
+each started at the solution of the one before. The last iterate decides the contact modes; with
+these held, one smooth program removes the remaining t. The controls are then rolled out under the
+hard contact law, and that rollout is what is returned.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from cito.dynamics.base import Rollout
+from cito.dynamics.types import Array, positive
+from cito.problems.objective import Objective
+from cito.problems.problem import Problem
+from cito.solvers.complementarity_model import ComplementarityModel, NonlinearProgram, Trajectory
+from cito.solvers.solution import Solution, Status
+
+# Relaxation of the complementarity products [J], from a loose start to about rounding.
+HOMOTOPY = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
+WARM_HOMOTOPY = (1e-3, 1e-4, 1e-6, 1e-8)
+# A rollout this much dearer than the program's own optimum [-] has left the planned trajectory.
+COST_MISMATCH = 1e-2
+
+STATUSES = {
+    "Solve_Succeeded": Status.CONVERGED,
+    "Solved_To_Acceptable_Level": Status.CONVERGED,
+    "Maximum_Iterations_Exceeded": Status.MAX_ITERATIONS,
+    "Maximum_CpuTime_Exceeded": Status.TIME_LIMIT,
+    "Maximum_WallTime_Exceeded": Status.TIME_LIMIT,
+    "Infeasible_Problem_Detected": Status.INFEASIBLE,
+    "User_Requested_Stop": Status.INTERRUPTED,
+}
+
+
+def solve_complementarity(
+    problem: Problem,
+    initial: Solution | None = None,
+    *,
+    max_iterations: int = 1000,
+    time_limit: float = 120.0,
+    homotopy: Sequence[float] | None = None,
+) -> Solution:
+    """Solve a planar problem as a nonlinear program with complementarity constraints.
+
+    Args:
+        problem: of a planar `LinearSystem` or `SymbolicSystem`, with quadratic costs.
+        initial: where to start; the rollout of `problem.initial_controls` by default.
+        max_iterations: of IPOPT, for each stage of the homotopy.
+        time_limit: for all stages together [s].
+        homotopy: falling relaxations t > 0 of the products [J].
+
+    Returns:
+        The hard rollout of the controls found, `solver="mpcc"`; `history` has a row per stage.
+
+    Raises:
+        ValueError: a problem that cannot be written down this way, or settings out of range.
+    """
+    began = time.perf_counter()
+    stages = _stages(homotopy, initial)
+    if int(max_iterations) != max_iterations or max_iterations < 1:
+        raise ValueError(f"`max_iterations` must be a whole number >= 1, got {max_iterations!r}")
+    deadline = began + positive("time_limit", time_limit)
+    model = ComplementarityModel(problem)
+    guess = _rollout_guess(problem) if initial is None else _solution_guess(problem, model, initial)
+
+    plan, history = _follow_homotopy(model, guess, stages, max_iterations, deadline)
+    candidates = [plan]
+    if time.perf_counter() < deadline:
+        polished, row = _polish(model, plan, max_iterations, deadline)
+        candidates.append(polished)
+        history.append(row)
+    return _simulate(problem, candidates, history, began)
+
+
+def _follow_homotopy(
+    model: ComplementarityModel,
+    guess: Trajectory,
+    stages: Sequence[float],
+    max_iterations: int,
+    deadline: float,
+) -> tuple[Trajectory, list[dict[str, Any]]]:
+    """The trajectory at the end of the homotopy, and one row per stage."""
+    program = model.relaxed()
+    w, history = model.relaxed_guess(guess), []
+    for t in stages:
+        w_next, row = _solve(program, w, {"p": t}, max_iterations, deadline, barrier=min(0.1, t))
+        history.append({"t": t, **row})
+        if not np.isfinite(w_next).all():
+            break
+        w = w_next
+        if STATUSES.get(row["message"]) is Status.TIME_LIMIT:
+            break
+    return model.trajectory(w), history
+
+
+def _polish(
+    model: ComplementarityModel, plan: Trajectory, max_iterations: int, deadline: float
+) -> tuple[Trajectory, dict[str, Any]]:
+    """The optimum among trajectories with the modes of `plan`."""
+    program = model.with_modes(model.modes(plan), plan.velocities[:, model.tangents])
+    w, row = _solve(program, model.guess(plan), {}, max_iterations, deadline, barrier=1e-8)
+    return model.trajectory(w), {"t": 0.0, **row}
+
+
+def _solve(
+    program: NonlinearProgram,
+    w: Array,
+    parameters: Mapping[str, float],
+    max_iterations: int,
+    deadline: float,
+    barrier: float,
+) -> tuple[Array, dict[str, Any]]:
+    """IPOPT from w, silent; the variables found and a row for the history."""
+    options = {
+        "print_time": False,
+        "error_on_fail": False,
+        "show_eval_warnings": False,
+        "ipopt": {
+            "print_level": 0,
+            "sb": "yes",
+            "max_iter": int(max_iterations),
+            "max_wall_time": max(deadline - time.perf_counter(), 1e-3),
+            "mu_init": barrier,
+            "tol": 1e-9,
+            "constr_viol_tol": 1e-10,
+            "acceptable_tol": 1e-7,
+            "acceptable_constr_viol_tol": 1e-9,
+        },
+    }
+    solver = ca.nlpsol("solver", "ipopt", program.nlp, options)
+    result = solver(
+        x0=w,
+        lbx=program.lower,
+        ubx=program.upper,
+        lbg=program.g_lower,
+        ubg=program.g_upper,
+        **parameters,
+    )
+    stats = solver.stats()
+    return result["x"].full().ravel(), {
+        "objective": float(result["f"]),
+        "iterations": int(stats["iter_count"]),
+        "message": str(stats["return_status"]),
+    }
+
+
+def _simulate(
+    problem: Problem,
+    candidates: Sequence[Trajectory],
+    history: list[dict[str, Any]],
+    began: float,
+) -> Solution:
+    """The best hard rollout among the candidates' controls, as a Solution."""
+    objective = Objective(problem)
+    rollouts = [problem.dynamics.rollout(problem.start, plan.controls) for plan in candidates]
+    costs = [float(objective.value(r.states, r.controls)) for r in rollouts]
+    best = int(np.argmin(costs))
+    rollout, cost, row = rollouts[best], costs[best], history[best - len(costs)]
+    return Solution(
+        task=problem.name,
+        parameters=problem.parameters,
+        solver="mpcc",
+        gradient="",
+        states=rollout.states,
+        controls=rollout.controls,
+        impulses=rollout.impulses,
+        modes=rollout.modes,
+        cost=cost,
+        status=_status(cost, row),
+        iterations=sum(stage["iterations"] for stage in history),
+        solve_time=time.perf_counter() - began,
+        contact_residual=float(rollout.residual),
+        time_step=problem.dynamics.time_step,
+        history=tuple(history),
+    )
+
+
+def _status(cost: float, row: dict[str, Any]) -> Status:
+    """IPOPT's verdict on the stage returned, unless the rollout does not follow its plan."""
+    status = STATUSES.get(row["message"], Status.SOLVER_FAILED)
+    planned = row["objective"]
+    if status is Status.CONVERGED and not cost <= planned + COST_MISMATCH * abs(planned) + 1e-6:
+        row["message"] = f"the rollout costs {cost:.6g}, but the program's plan {planned:.6g}"
+        return Status.SOLVER_FAILED
+    return status
+
+
+def _stages(homotopy: Sequence[float] | None, initial: Solution | None) -> tuple[float, ...]:
+    if homotopy is None:
+        return HOMOTOPY if initial is None else WARM_HOMOTOPY
+    stages = tuple(positive("homotopy", t) for t in homotopy)
+    if not stages or list(stages) != sorted(stages, reverse=True):
+        raise ValueError(f"`homotopy` must be falling numbers > 0, got {homotopy!r}")
+    return stages
+
+
+def _rollout_guess(problem: Problem) -> Trajectory:
+    assert problem.initial_controls is not None
+    rollout: Rollout = problem.dynamics.rollout(problem.start, problem.initial_controls)
+    return Trajectory(rollout.states, rollout.controls, rollout.impulses, rollout.velocities)
+
+
+def _solution_guess(problem: Problem, model: ComplementarityModel, initial: Solution) -> Trajectory:
+    shapes = [matrix.shape[::-1] for matrix in (model.X, model.U, model.impulses)]
+    given = (initial.states, initial.controls, initial.impulses)
+    for name, array, shape in zip(("states", "controls", "impulses"), given, shapes):
+        if array.shape != shape:
+            raise ValueError(f"`initial.{name}` must have shape {shape}, got {array.shape}")
+    return model.trajectory(np.concatenate([array.ravel() for array in given]))
