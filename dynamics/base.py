@@ -44,6 +44,11 @@ class Linearization(ABC):
     def with_gradient(self, gradient: Gradient) -> Transition:
         """The transition Jacobians under `gradient`; costs a small contact solve a knot."""
 
+    @property
+    @abstractmethod
+    def free_velocity(self) -> Array:
+        """b of each knot's contact problem, gap term included, (N, n) [m/s]."""
+
 
 class Dynamics(ABC):
     """Discrete-time dynamics x_{k+1} = step(x_k, u_k) on a manifold.

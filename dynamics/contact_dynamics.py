@@ -152,7 +152,7 @@ class ContactDynamics(Dynamics):
             self.threads,
         )
         shapes = ((N + 1, nx), (N, nu), (N, n), (N, n), (N, nc), ())
-        return Rollout(*(a.reshape(*batch, *s) for a, s in zip(out, shapes)))
+        return Rollout(*(a.reshape((*batch, *s)) for a, s in zip(out, shapes)))
 
     def linearize(self, rollout: Rollout) -> ContactLinearization:
         """See `Dynamics.linearize`; `rollout` without batch axes."""
@@ -255,6 +255,12 @@ class ContactLinearization(Linearization):
         self._native, self._threads = native, threads
         self.unsolved = 0
         self.newton_iterations: IntArray = np.zeros(0, dtype=np.int32)
+
+    @property
+    def free_velocity(self) -> Array:
+        """See `Linearization.free_velocity`."""
+        b: Array = self._native.free_velocity()
+        return b
 
     def with_gradient(self, gradient: Gradient) -> Transition:
         """See `Linearization.with_gradient`; also counts relaxed solves that did not converge."""

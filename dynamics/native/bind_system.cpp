@@ -114,6 +114,14 @@ std::shared_ptr<Linearization> linearize(Model model, In<2> x, In<2> u, In<2> la
   return lin;
 }
 
+// b (K,n) of the knots' contact problems.
+nb::object free_velocity(const Linearization &lin) {
+  double *b;
+  nb::object result = make_array<double>({std::size_t(lin.knots), std::size_t(lin.model->handle.system.n)}, &b);
+  std::copy(lin.b.begin(), lin.b.end(), b);
+  return result;
+}
+
 // f_x (K,ndx,ndx), f_u (K,ndx,nu), and of the relaxed solves: worst status, iterations (K).
 nb::tuple with_gradient(Linearization &lin, const Gradient &g, int threads) {
   const StepContext ctx = lin.model->context();
@@ -229,7 +237,9 @@ void bind_system(nb::module_ &m) {
       .def("step_vjp", &step_vjp);
   m.def("linearize", &linearize, nb::arg("model"), nb::arg("states"), nb::arg("controls"), nb::arg("impulses"),
         nb::arg("velocities"), nb::arg("modes"), nb::arg("explicit_impulses").none(), nb::arg("threads"));
-  nb::class_<Linearization>(m, "Linearization").def("with_gradient", &with_gradient);
+  nb::class_<Linearization>(m, "Linearization")
+      .def("with_gradient", &with_gradient, nb::arg("gradient"), nb::arg("threads"))
+      .def("free_velocity", &free_velocity);
 }
 
 }  // namespace cito

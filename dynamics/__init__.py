@@ -1,0 +1,33 @@
+"""One step of the world and its derivative: contact law, systems, rollouts, gradients."""
+
+from cito.dynamics.base import Dynamics, Linearization, Rollout, Transition
+from cito.dynamics.contact_dynamics import ContactDynamics, ContactLinearization, Step
+from cito.dynamics.gradients import (
+    GRADIENTS,
+    Bundled,
+    Exact,
+    FullCone,
+    Gradient,
+    Randomized,
+    Signorini,
+)
+from cito.dynamics.linear import LinearSystem, point_mass
+
+__all__ = [
+    "GRADIENTS",
+    "Bundled",
+    "ContactDynamics",
+    "ContactLinearization",
+    "Dynamics",
+    "Exact",
+    "FullCone",
+    "Gradient",
+    "LinearSystem",
+    "Linearization",
+    "Randomized",
+    "Rollout",
+    "Signorini",
+    "Step",
+    "Transition",
+    "point_mass",
+]

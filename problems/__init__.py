@@ -1,0 +1,18 @@
+"""What is wanted: optimal-control problems, costs, and the tasks that ship with cito."""
+
+from cito.problems import planar
+from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
+from cito.problems.problem import Problem
+from cito.problems.registry import make, task, tasks
+
+__all__ = [
+    "ControlCost",
+    "Problem",
+    "ResidualCost",
+    "ResidualJacobians",
+    "StateCost",
+    "make",
+    "planar",
+    "task",
+    "tasks",
+]
