@@ -16,7 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from cito.dynamics import _native
 from cito.dynamics.base import Dynamics, Linearization, Rollout, Transition
 from cito.dynamics.gradients import Exact, Gradient
-from cito.dynamics.types import Array, IntArray, as_array, as_vector, positive
+from cito.dynamics.types import (
+    Array,
+    IntArray,
+    as_array,
+    as_limits,
+    as_vector,
+    batch_axes,
+    positive,
+)
 
 
 class System(Protocol):
@@ -98,7 +106,9 @@ class ContactDynamics(Dynamics):
             rollout.residual.reshape(batch),
         )
 
-    def transition(self, x: ArrayLike, u: ArrayLike, gradient: Gradient | None = None) -> Transition:
+    def transition(
+        self, x: ArrayLike, u: ArrayLike, gradient: Gradient | None = None
+    ) -> Transition:
         """f_x (..., ndx, ndx), f_u (..., ndx, nu) of the step from x under u; exact by default."""
         states, controls, batch = self._batch(x, u)
         f_x, f_u = self._linearize_knots(
@@ -128,25 +138,28 @@ class ContactDynamics(Dynamics):
             raise ValueError(f"`start` must have shape (..., {self.nx}), got {x0.shape}")
         if U.ndim < 2 or U.shape[-1] != self.nu:
             raise ValueError(f"`controls` must have shape (..., N, {self.nu}), got {U.shape}")
-        N, batch = U.shape[-2], np.broadcast_shapes(x0.shape[:-1], U.shape[:-2])
+        if feedback is not None and states is None:
+            raise ValueError("`states` must be given with `feedback`, which acts on x (-) X")
+        N, batch = U.shape[-2], batch_axes("start", x0.shape[:-1], "controls", U.shape[:-2])
         if alphas is not None:
             alphas = as_array("alphas", alphas, (None,))
             if batch:
                 raise ValueError("`alphas` need one nominal trajectory, got batch axes")
             batch = alphas.shape
         count = int(np.prod(batch))
-        x0 = x0[None] if x0.ndim == 1 else np.broadcast_to(x0, (*batch, self.nx))
-        U = U[None] if U.ndim == 2 else np.broadcast_to(U, (*batch, N, self.nu))
         nx, ndx, nu, n, nc = self.nx, self.ndx, self.nu, self.n, self.nc
+        # One start or one row of controls serves all trajectories.
+        x0 = x0[None] if x0.ndim == 1 else np.broadcast_to(x0, (*batch, nx)).reshape(count, nx)
+        U = U[None] if U.ndim == 2 else np.broadcast_to(U, (*batch, N, nu)).reshape(count, N, nu)
         out = self._model.rollout(
-            np.ascontiguousarray(x0.reshape(-1, nx)),
-            np.ascontiguousarray(U.reshape(-1, N, nu)),
+            np.ascontiguousarray(x0),
+            np.ascontiguousarray(U),
             np.ones(count) if alphas is None else alphas,
             _optional("states", states, (N + 1, nx)),
             _optional("feedforward", feedforward, (N, nu)),
             _optional("feedback", feedback, (N, nu, ndx)),
-            _optional("lower", lower, (nu,), finite=False),
-            _optional("upper", upper, (nu,), finite=False),
+            as_limits("lower", lower, nu),
+            as_limits("upper", upper, nu),
             _optional("gaps", gaps, (N, ndx)),
             _optional("impulses", impulses, (N, n)),
             self.threads,
@@ -156,8 +169,14 @@ class ContactDynamics(Dynamics):
 
     def linearize(self, rollout: Rollout) -> ContactLinearization:
         """See `Dynamics.linearize`; `rollout` without batch axes."""
-        if rollout.states.ndim != 2:
-            raise ValueError(f"`rollout` must be one trajectory, got {rollout.states.shape}")
+        N = len(rollout.controls)
+        shapes = ((N + 1, self.nx), (N, self.nu), (N, self.n), (N, self.n), (N, self.nc))
+        for name, shape in zip(rollout._fields, shapes):
+            got = getattr(rollout, name).shape
+            if got != shape:
+                raise ValueError(
+                    f"`rollout` must be one trajectory: its {name} must have shape {shape}, got {got}"
+                )
         return self._linearize_knots(rollout.states[:-1], rollout.controls, rollout)
 
     def vjp(
@@ -179,14 +198,19 @@ class ContactDynamics(Dynamics):
             gradient: contact gradient; exact by default.
         """
         states, controls, batch = self._batch(x, u)
-        K = len(states)
+        n, nc, K = self.n, self.nc, len(states)
+        labels = np.ascontiguousarray(modes, dtype=np.int32)
+        if labels.shape != (*batch, nc) or not np.isin(labels, (0, 1, 2)).all():
+            raise ValueError(
+                f"`modes` must be 0, 1 or 2 of shape {(*batch, nc)}, got {modes!r:.80}"
+            )
         out = self._model.step_vjp(
             states,
             controls,
-            as_array("impulse", impulse).reshape(K, self.n),
-            as_array("velocity", velocity).reshape(K, self.n),
-            np.ascontiguousarray(modes, dtype=np.int32).reshape(K, self.nc),
-            as_array("g", g).reshape(K, self.ndx),
+            as_array("impulse", impulse, (*batch, n)).reshape(K, n),
+            as_array("velocity", velocity, (*batch, n)).reshape(K, n),
+            labels.reshape(K, nc),
+            as_array("g", g, (*batch, self.ndx)).reshape(K, self.ndx),
             (Exact() if gradient is None else gradient).native(),
             self.threads,
         )
@@ -194,11 +218,11 @@ class ContactDynamics(Dynamics):
 
     def difference(self, x0: Array, x1: Array) -> Array:
         """See `Dynamics.difference`."""
-        return _on_manifold(self.manifold, x0, x1, False)
+        return _on_manifold(self.manifold, ("x0", x0, self.nx), ("x1", x1, self.nx), False)
 
     def integrate(self, x: Array, dx: Array) -> Array:
         """See `Dynamics.integrate`."""
-        return _on_manifold(self.manifold, x, dx, True)
+        return _on_manifold(self.manifold, ("x", x, self.nx), ("dx", dx, self.ndx), True)
 
     def relaxed_step(self, x: ArrayLike, u: ArrayLike, gradient: Gradient) -> Step:
         """The step with the relaxed impulses lambda* in place of the hard ones.
@@ -242,7 +266,7 @@ class ContactDynamics(Dynamics):
             raise ValueError(f"`x` must have shape (..., {self.nx}), got {states.shape}")
         if controls.ndim < 1 or controls.shape[-1] != self.nu:
             raise ValueError(f"`u` must have shape (..., {self.nu}), got {controls.shape}")
-        batch = np.broadcast_shapes(states.shape[:-1], controls.shape[:-1])
+        batch = batch_axes("x", states.shape[:-1], "u", controls.shape[:-1])
         X = np.broadcast_to(states, (*batch, self.nx)).reshape(-1, self.nx)
         U = np.broadcast_to(controls, (*batch, self.nu)).reshape(-1, self.nu)
         return np.ascontiguousarray(X), np.ascontiguousarray(U), batch
@@ -281,24 +305,27 @@ def _contact_arrays(rollout: Rollout) -> tuple[Array, Array, IntArray]:
     )
 
 
-def _optional(
-    name: str, value: Array | None, shape: tuple[int, ...], finite: bool = True
-) -> Array | None:
-    if value is None:
-        return None
-    if not finite:  # limits may be infinite
-        value = np.ascontiguousarray(value, dtype=float)
-        as_array(name, np.where(np.isinf(value), 0.0, value), shape)
-        return value
-    return as_array(name, value, shape)
+def _optional(name: str, value: Array | None, shape: tuple[int, ...]) -> Array | None:
+    return None if value is None else as_array(name, value, shape)
 
 
-def _on_manifold(manifold: _native.System, x0: Array, other: Array, integrate: bool) -> Array:
-    batch = np.broadcast_shapes(x0.shape[:-1], other.shape[:-1])
-    a = np.ascontiguousarray(np.broadcast_to(x0, (*batch, x0.shape[-1])), dtype=float)
-    b = np.ascontiguousarray(np.broadcast_to(other, (*batch, other.shape[-1])), dtype=float)
+def _on_manifold(
+    manifold: _native.System,
+    left: tuple[str, ArrayLike, int],
+    right: tuple[str, ArrayLike, int],
+    integrate: bool,
+) -> Array:
+    """x (+) dx or x1 (-) x0 over broadcast rows; arguments come as (name, value, length)."""
+    (name, a, _), (other, b, _) = left, right
+    arrays = [np.asarray(value, dtype=np.float64) for value in (a, b)]
+    for array, (label, _, length) in zip(arrays, (left, right)):
+        if array.ndim < 1 or array.shape[-1] != length:
+            raise ValueError(f"`{label}` must have shape (..., {length}), got {array.shape}")
+    batch = batch_axes(name, arrays[0].shape[:-1], other, arrays[1].shape[:-1])
     rows = int(np.prod(batch))
-    out = _native.on_manifold(
-        manifold, a.reshape(rows, a.shape[-1]), b.reshape(rows, b.shape[-1]), integrate
-    )
+    matrices = [
+        np.ascontiguousarray(np.broadcast_to(array, (*batch, length))).reshape(rows, length)
+        for array, (_, _, length) in zip(arrays, (left, right))
+    ]
+    out: Array = _native.on_manifold(manifold, *matrices, integrate)
     return out.reshape(*batch, out.shape[-1])

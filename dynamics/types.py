@@ -45,6 +45,30 @@ def as_vector(name: str, value: ArrayLike, length: int) -> Array:
     return as_array(name, value, (length,))
 
 
+def as_limits(name: str, value: ArrayLike | None, length: int) -> Array | None:
+    """Lower or upper limits (length,), which may be infinite; None stands for no limit."""
+    if value is None:
+        return None
+    try:
+        limits = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` must be an array of numbers, got {value!r:.80}") from error
+    as_array(name, np.where(np.isinf(limits), 0.0, limits), (length,))
+    return limits
+
+
+def batch_axes(
+    name: str, axes: tuple[int, ...], other: str, other_axes: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The batch axes that two arguments have in common, by broadcasting."""
+    try:
+        return np.broadcast_shapes(axes, other_axes)
+    except ValueError as error:
+        raise ValueError(
+            f"batch axes of `{name}` and `{other}` must fit, got {axes} and {other_axes}"
+        ) from error
+
+
 def positive(name: str, value: Any, *, allow_zero: bool = False) -> float:
     """`value` as a float > 0 (>= 0 where `allow_zero`).
 
@@ -58,6 +82,4 @@ def positive(name: str, value: Any, *, allow_zero: bool = False) -> float:
 
 
 def _matches(shape: Sequence[int], wanted: Sequence[int | None]) -> bool:
-    return len(shape) == len(wanted) and all(
-        w is None or s == w for s, w in zip(shape, wanted)
-    )
+    return len(shape) == len(wanted) and all(w is None or s == w for s, w in zip(shape, wanted))

@@ -1,0 +1,81 @@
+"""Linear systems with contact that the tests step: point masses, coupled bodies, random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cito.dynamics import ContactDynamics, LinearSystem, point_mass
+
+
+def random_system(dims: tuple[int, ...], seed: int = 0, nv: int = 6, nu: int = 4) -> LinearSystem:
+    """Dense M, K, D and contact rows that couple every contact with every other.
+
+    Each normal row is the gradient of its gap, so that the gap after a step is h sigma_N.
+    """
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((nv, nv)) / np.sqrt(nv)
+    J = rng.standard_normal((sum(dims), nv)) / np.sqrt(nv)
+    last = np.cumsum(dims, dtype=int) - 1
+    return LinearSystem(
+        mass_matrix=np.eye(nv) + root @ root.T,
+        actuation=rng.standard_normal((nv, nu)),
+        bias=rng.standard_normal(nv),
+        contact_jacobian=J,
+        contact_dims=dims,
+        gap_jacobian=J[last],
+        gap_offset=np.zeros(len(dims)),
+        stiffness=0.3 * rng.standard_normal((nv, nv)),
+        damping=0.3 * rng.standard_normal((nv, nv)),
+    )
+
+
+def two_bodies(masses: tuple[float, float] = (1.0, 3.0), gravity: float = 9.81) -> LinearSystem:
+    """A point mass on another on the ground, q = (x_1, z_1, x_2, z_2), forces on both.
+
+    Contacts: the first with the ground; the second with the first, at a distance of 1 m.
+    """
+    m = np.repeat(masses, 2)
+    ground, between = np.eye(2, 4), np.hstack([-np.eye(2), np.eye(2)])
+    J = np.vstack([ground, between])
+    return LinearSystem(
+        mass_matrix=np.diag(m),
+        actuation=np.eye(4),
+        bias=gravity * m * np.array([0.0, 1.0, 0.0, 1.0]),
+        contact_jacobian=J,
+        contact_dims=(2, 2),
+        gap_jacobian=J[[1, 3]],
+        gap_offset=np.array([0.0, -1.0]),
+    )
+
+
+def contact_free(nv: int = 3, nu: int = 2, seed: int = 0) -> LinearSystem:
+    """Masses, springs and dampers without any contact."""
+    rng = np.random.default_rng(seed)
+    return LinearSystem(
+        mass_matrix=np.diag(rng.uniform(0.5, 2.0, nv)),
+        actuation=rng.standard_normal((nv, nu)),
+        bias=rng.standard_normal(nv),
+        contact_jacobian=np.zeros((0, nv)),
+        contact_dims=(),
+        gap_jacobian=np.zeros((0, nv)),
+        gap_offset=np.zeros(0),
+        stiffness=rng.standard_normal((nv, nv)),
+        damping=rng.standard_normal((nv, nv)),
+    )
+
+
+def contact_systems() -> dict[str, ContactDynamics]:
+    """What the properties of the step and of its derivatives are tested on."""
+    h = 0.05
+    return {
+        "point mass 2-D": ContactDynamics(point_mass(2), h),
+        "point mass 3-D": ContactDynamics(point_mass(3, mass=2.0), h, friction=0.5),
+        "frictionless": ContactDynamics(point_mass(3), h, friction=0.0),
+        "two bodies": ContactDynamics(two_bodies(), h, friction=[0.4, 0.7]),
+        "coupled 2, 2": ContactDynamics(random_system((2, 2), 1), h, friction=[0.3, 0.9]),
+        "coupled 3, 1": ContactDynamics(random_system((3, 1), 2), h, friction=0.6),
+        "coupled 1, 2, 3": ContactDynamics(random_system((1, 2, 3), 3, nv=8), h, friction=0.5),
+        "coupled 3, 2, 1, 3": ContactDynamics(
+            random_system((3, 2, 1, 3), 4, nv=10), h, friction=[0.7, 1.0, 0.0, 0.5]
+        ),
+    }
