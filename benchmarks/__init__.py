@@ -1,0 +1,14 @@
+"""What cito measures: each benchmark is one module and one command, `cito bench NAME`.
+
+A benchmark module has `run(quick) -> rows`, each row a mapping of plain values; where rows take
+long, also `rows(quick)`, which yields them one by one.
+"""
+
+from __future__ import annotations
+
+BENCHMARKS = {
+    "planar": "cito.benchmarks.planar",
+    "random": "cito.benchmarks.random_suite",
+    "contact": "cito.benchmarks.contact",
+    "reference": "cito.benchmarks.reference",
+}

@@ -1,0 +1,100 @@
+"""Contact-implicit trajectory optimization: hard contact in the rollout, a smooth backward pass.
+
+    problem = cito.make("traverse", friction=0.5)
+    solution = cito.solve(problem)
+    print(solution.cost, solution.status.value)
+
+What is named here is imported when it is first used, so that `import cito` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cito.api import make, reference, solve, tasks
+    from cito.dynamics.base import Dynamics, Linearization, Rollout, Transition
+    from cito.dynamics.check import GradientReport, check_gradients
+    from cito.dynamics.contact_dynamics import ContactDynamics
+    from cito.dynamics.gradients import (
+        Bundled,
+        Exact,
+        FullCone,
+        Gradient,
+        Randomized,
+        Signorini,
+    )
+    from cito.dynamics.linear import LinearSystem, point_mass
+    from cito.dynamics.symbolic import Contact, SymbolicSystem
+    from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
+    from cito.problems.problem import Problem
+    from cito.problems.registry import task
+    from cito.results import load
+    from cito.solvers.adaptive import Adaptive
+    from cito.solvers.solution import Solution, Status
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Adaptive",
+    "Bundled",
+    "Contact",
+    "ContactDynamics",
+    "ControlCost",
+    "Dynamics",
+    "Exact",
+    "FullCone",
+    "Gradient",
+    "GradientReport",
+    "LinearSystem",
+    "Linearization",
+    "Problem",
+    "Randomized",
+    "ResidualCost",
+    "ResidualJacobians",
+    "Rollout",
+    "Signorini",
+    "Solution",
+    "StateCost",
+    "Status",
+    "SymbolicSystem",
+    "Transition",
+    "check_gradients",
+    "load",
+    "make",
+    "point_mass",
+    "reference",
+    "solve",
+    "task",
+    "tasks",
+]
+
+_NAMES = {
+    "cito.api": "make reference solve tasks",
+    "cito.dynamics.base": "Dynamics Linearization Rollout Transition",
+    "cito.dynamics.check": "GradientReport check_gradients",
+    "cito.dynamics.contact_dynamics": "ContactDynamics",
+    "cito.dynamics.gradients": "Bundled Exact FullCone Gradient Randomized Signorini",
+    "cito.dynamics.linear": "LinearSystem point_mass",
+    "cito.dynamics.symbolic": "Contact SymbolicSystem",
+    "cito.problems.costs": "ControlCost ResidualCost ResidualJacobians StateCost",
+    "cito.problems.problem": "Problem",
+    "cito.problems.registry": "task",
+    "cito.results": "load",
+    "cito.solvers.adaptive": "Adaptive",
+    "cito.solvers.solution": "Solution Status",
+}
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'cito' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value  # found without this function from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,7 +52,7 @@ class Status(Enum):
         return self in (Status.CONVERGED, Status.OPTIMAL)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """A trajectory of the hard contact law and how it was found.
 
@@ -91,7 +93,22 @@ class Solution:
         """Whether the solver reached what it was asked for."""
         return self.status.converged
 
+    def __repr__(self) -> str:
+        how = f"{self.solver}, {self.gradient}" if self.gradient else self.solver
+        return f"<Solution of {self.task} ({how}): cost {self.cost:.9g}, {self.status.name}>"
+
     def mode_strings(self) -> list[str]:
         """One string per contact with a letter per step: s(eparating), l (sliding), c(lamping)."""
         letters = np.array(["s", "l", "c"])
         return ["".join(row) for row in letters[self.modes].T]
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything to one .npz of plain arrays and JSON; `cito.load` reads it.
+
+        Raises:
+            FileNotFoundError: the folder does not exist.
+            ValueError: `parameters` or `history` hold what JSON cannot say.
+        """
+        from cito.solvers.solution_file import write_solution
+
+        return write_solution(self, path)

@@ -1,0 +1,117 @@
+"""The three planar tasks: every gradient and every solver against the proven optimum.
+
+All solves start from zero control. The settings below are the same for a method in all tasks but
+for `full-cone`, whose one rho [J] has to fit the task: that is what `adaptive` does away with.
+`ratio` is cost / optimum, the optimum being the mixed-integer reference's, with its proven bound.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from cito import api
+from cito.dynamics.gradients import Bundled, Exact, FullCone, Gradient, Randomized, Signorini
+from cito.problems.problem import Problem
+from cito.results import compress_modes
+from cito.solvers.adaptive import Adaptive
+from cito.solvers.solution import Solution
+
+TASKS = ("lift-off", "traverse", "friction-braking")
+RHO_SIGNORINI = 0.1  # [J]
+RHO_FULL_CONE = {"lift-off": 0.1, "traverse": 0.03, "friction-braking": 1.0}  # [J]
+REPEATS = 5  # of a DDP solve, for the median of its time
+COLUMNS = {
+    "task": "task",
+    "method": "method",
+    "cost": "cost",
+    "ratio": "cost / optimum",
+    "modes": "contact modes",
+    "iterations": "iterations",
+    "solve_time": "seconds",
+    "status": "status",
+}
+
+
+def rows(quick: bool) -> Iterator[dict[str, Any]]:
+    """One row per task and method; the optimum of a task comes first."""
+    for task in TASKS:
+        problem = api.make(task)
+        best = api.reference(problem)
+        yield _row(best, best.cost)
+        for gradient in gradients(task):
+            yield _row(_timed(problem, gradient, 1 if quick else REPEATS), best.cost, gradient)
+        if not quick:
+            yield _row(api.solve(problem, solver="mpcc"), best.cost)
+
+
+def run(quick: bool) -> list[dict[str, Any]]:
+    """All rows."""
+    return list(rows(quick))
+
+
+def gradients(task: str) -> list[Gradient | Adaptive]:
+    """The contact gradients compared on `task`, with their settings."""
+    return [
+        Exact(),
+        Signorini(RHO_SIGNORINI),
+        FullCone(RHO_FULL_CONE[task]),
+        Randomized(),
+        Bundled(),
+        Adaptive(),
+    ]
+
+
+def table(rows: list[dict[str, Any]]) -> list[list[Any]]:
+    """The rows as a person reads them, under the headers of `COLUMNS`."""
+    told = []
+    for row in rows:
+        modes = ", ".join(compress_modes(modes) for modes in row["modes"])
+        shown = row | {
+            "method": method_name(row),
+            "cost": f"{row['cost']:.6f}",
+            "ratio": f"{row['ratio']:.5f}",
+            "modes": modes,
+            "solve_time": f"{row['solve_time']:.4f}",
+        }
+        told.append([shown[key] for key in COLUMNS])
+    return told
+
+
+def method_name(row: dict[str, Any]) -> str:
+    """Solver or gradient, with its rho where it has one to choose."""
+    name = row["gradient"] or {"miqp": "optimum (miqp)"}.get(row["solver"], row["solver"])
+    return f"{name}, rho {row['rho']:g} J" if row["rho"] is not None else str(name)
+
+
+def _timed(problem: Problem, gradient: Gradient | Adaptive, repeats: int) -> Solution:
+    """The solution under `gradient`, with the median time of several solves that are all alike."""
+    solutions = [api.solve(problem, gradient) for _ in range(repeats)]
+    median = statistics.median(solution.solve_time for solution in solutions)
+    return replace(solutions[0], solve_time=median)
+
+
+def _row(
+    solution: Solution, optimum: float, gradient: Gradient | Adaptive | None = None
+) -> dict[str, Any]:
+    return {
+        "task": solution.task,
+        "solver": solution.solver,
+        "gradient": solution.gradient or None,
+        "rho": getattr(gradient, "rho", None),
+        "delta": getattr(gradient, "delta", None),
+        "cost": solution.cost,
+        "optimum": optimum,
+        "ratio": solution.cost / optimum,
+        "modes": solution.mode_strings(),
+        "iterations": solution.iterations,
+        "solve_time": solution.solve_time,
+        "status": solution.status.name.lower(),
+        "converged": solution.converged,
+        "contact_residual": solution.contact_residual,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "nodes": solution.nodes,
+    }

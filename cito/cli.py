@@ -1,0 +1,174 @@
+"""The command line: arguments, and what becomes of errors.
+
+Exit status: 0 where there is a result, 1 where the work failed (the reason is on standard error),
+2 for misuse, 130 after Ctrl-C. A solver that stopped without converging has a result: that is
+status 0, and `converged` in the JSON is false.
+
+With --json, standard output holds one JSON object and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import cito
+
+EXIT_STATUS = """exit status:
+  0  there is a result (whether it converged: `converged` in the JSON)
+  1  the work failed; the reason is on standard error
+  2  misuse
+  130  interrupted; the best result so far is printed
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that complains in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `cito` with these arguments (those of the process by default); the exit status."""
+    parsed = parser().parse_args(arguments)
+    try:
+        status = run(parsed)
+        sys.stdout.flush()
+        return status
+    except ValueError as error:
+        return complain(error, 2)
+    except FileNotFoundError as error:
+        return complain(error, 2)
+    except BrokenPipeError:  # the reader, `head` for example, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (OSError, ImportError) as error:
+        return complain(error, 1)
+    except KeyboardInterrupt:
+        return complain("interrupted", 130)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run one command; only the modules that it needs are imported."""
+    match arguments.command:
+        case "list":
+            from cito.cli_list import list_all, list_task
+
+            return list_task(arguments) if arguments.task else list_all(arguments)
+        case "check":
+            from cito.cli_list import check
+
+            return check(arguments)
+        case "solve":
+            from cito.cli_solve import solve
+
+            return solve(arguments)
+        case "bench":
+            from cito.cli_bench import bench
+
+            return bench(arguments)
+        case "figure":
+            from cito.cli_bench import figure
+
+            return figure(arguments)
+    parser().print_help()
+    return 0
+
+
+def complain(message: object, status: int) -> int:
+    """Say what went wrong on standard error."""
+    print(f"cito: {message}", file=sys.stderr)
+    return status
+
+
+def parser() -> Parser:
+    """All commands and their options."""
+    top = Parser(
+        prog="cito",
+        description=(cito.__doc__ or "").splitlines()[0],
+        epilog=EXIT_STATUS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"cito {cito.__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    _add_list(commands)
+    _add_solve(commands)
+    _add_bench(commands)
+    _add_figure(commands)
+    _add_check(commands)
+    return top
+
+
+Commands = argparse._SubParsersAction  # the type has no public name
+
+
+def _add_list(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("list", help="tasks, gradients, solvers; a task's parameters")
+    command.add_argument("task", nargs="?", metavar="TASK", help="show this task's parameters")
+    _add_json(command)
+
+
+def _add_solve(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("solve", help="solve a task")
+    command.add_argument("task", metavar="TASK", help="see `cito list`")
+    command.add_argument("--solver", default="ddp", help="ddp (default), mpcc or miqp")
+    command.add_argument(
+        "--gradient",
+        metavar="NAME",
+        help="of ddp: adaptive (default), exact, signorini, full-cone, randomized or bundled",
+    )
+    numbers = command.add_argument_group("numbers of the gradient")
+    numbers.add_argument("--rho", type=float, metavar="J", help="relaxation [J]")
+    numbers.add_argument("--delta", type=float, metavar="V", help="free-velocity offset [m/s]")
+    numbers.add_argument("--std", type=float, metavar="V", help="of randomized [m/s]")
+    numbers.add_argument("--offset", type=float, metavar="M", help="of bundled [m]")
+    numbers.add_argument("--samples", type=int, metavar="N", help="of randomized and bundled")
+    numbers.add_argument("--seed", type=int, metavar="N", help="of randomized and bundled")
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the task, e.g. friction=0.5 or target=1,0,0,0; may be repeated",
+    )
+    command.add_argument("--max-iterations", type=int, metavar="N", help="of ddp and mpcc")
+    command.add_argument("--time-limit", type=float, metavar="S", help="wall clock [s]")
+    command.add_argument("--out", metavar="DIR", help="save the solution there, as .npz")
+    _add_json(command)
+
+
+def _add_bench(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("bench", help="measure, and compare with the optimum")
+    command.add_argument("name", metavar="NAME", help="planar, random, contact or reference")
+    command.add_argument("--quick", action="store_true", help="a smaller version")
+    command.add_argument(
+        "--seeds", metavar="A:B", help="of random: seeds A..B-1 (default 1000:1100)"
+    )
+    command.add_argument(
+        "--out", metavar="DIR", default="runs", help="for figures and partial results (runs)"
+    )
+    _add_json(command)
+
+
+def _add_figure(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("figure", help="draw a figure")
+    command.add_argument("number", metavar="N|all", help="which one")
+    command.add_argument("--out", metavar="DIR", default="runs", help="folder (runs)")
+    command.add_argument("--quick", action="store_true", help="a coarser version")
+    _add_json(command)
+
+
+def _add_check(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("check", help="test a task's derivatives by finite differences")
+    command.add_argument("task", metavar="TASK", help="see `cito list`")
+    command.add_argument("--samples", type=int, default=200, metavar="N", help="states drawn (200)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the samples (0)")
+    _add_json(command)
+
+
+def _add_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print one JSON object, nothing else")

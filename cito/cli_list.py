@@ -1,0 +1,109 @@
+"""`cito list` and `cito check`: what there is, and whether its derivatives are right."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+
+from cito import api
+from cito.cli_output import print_json, print_pairs, print_table
+from cito.dynamics.gradients import GRADIENTS
+from cito.problems.registry import get_task
+from cito.problems.registry import tasks as registered_tasks
+from cito.solvers.adaptive import Adaptive
+
+# Extras of the installation, and the module by which each is recognized.
+OPTIONAL = {"scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
+# Parameters have the same meaning in every task.
+PARAMETERS = {
+    "friction": "coefficient of friction [-]",
+    "time_step": "length of a step [s]",
+    "horizon": "number of steps",
+    "mass": "[kg]",
+    "gravity": "downwards [m/s^2]",
+    "start": "first state: positions, then velocities",
+    "target": "state that costs nothing",
+    "state_weight": "diagonal of the running cost of the state",
+    "control_weight": "diagonal of the cost of the controls",
+    "terminal_weight": "diagonal of the cost of the last state",
+}
+
+
+def list_all(arguments: argparse.Namespace) -> int:
+    """Tasks, gradients, solvers and installed optional parts."""
+    tasks = {name: task.summary for name, task in registered_tasks().items()}
+    gradients = {Adaptive.name: first_line(Adaptive) + " (default)"}
+    gradients |= {name: first_line(kind) for name, kind in GRADIENTS.items()}
+    optional = {name: find_spec(module) is not None for name, module in OPTIONAL.items()}
+    if arguments.json:
+        print_json(
+            {
+                "tasks": tasks,
+                "gradients": gradients,
+                "solvers": api.SOLVERS,
+                "optional": optional,
+            }
+        )
+        return 0
+    print_table(("task", ""), tasks.items())
+    print_table(("gradient", ""), gradients.items())
+    print_table(("solver", ""), api.SOLVERS.items())
+    hint = {
+        name: "installed" if there else f'pip install "cito[{name}]"'
+        for name, there in optional.items()
+    }
+    print_table(("optional solver of the reference", ""), hint.items())
+    return 0
+
+
+def list_task(arguments: argparse.Namespace) -> int:
+    """A task's parameters and their defaults."""
+    task = get_task(arguments.task)
+    if arguments.json:
+        print_json({"task": task.name, "summary": task.summary, "parameters": task.parameters})
+        return 0
+    print_pairs([("task", task.name), ("", task.summary)])
+    rows = [(name, default, PARAMETERS.get(name, "")) for name, default in task.parameters.items()]
+    print_table(("parameter", "default", "meaning"), ((n, _text(d), m) for n, d, m in rows))
+    return 0
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Finite differences of a task's dynamics, gradient by gradient and mode by mode."""
+    from cito.dynamics.check import check_gradients
+
+    problem = api.make(arguments.task)
+    report = check_gradients(
+        problem.dynamics, center=problem.start, samples=arguments.samples, seed=arguments.seed
+    )
+    if arguments.json:
+        print_json(
+            {
+                "task": problem.name,
+                "passed": report.passed,
+                "error": report.error,
+                "skipped": report.skipped,
+                "rows": [row._asdict() for row in report.rows],
+            }
+        )
+    else:
+        headers = ("gradient", "modes", "samples", "error", "magnitude")
+        print_table(headers, ((r.gradient, r.modes or "-", *r[2:]) for r in report.rows))
+    return 0 if report.passed else _failed(report.error)
+
+
+def first_line(kind: type) -> str:
+    """The sentence that opens a docstring."""
+    return (kind.__doc__ or "").splitlines()[0].rstrip(".")
+
+
+def _failed(error: float) -> int:
+    from cito.cli import complain
+
+    return complain(f"a derivative is wrong, or none could be checked (error {error:.1e})", 1)
+
+
+def _text(default: object) -> str:
+    if isinstance(default, list | tuple):
+        return ",".join(f"{number:g}" for number in default)
+    return str(default)

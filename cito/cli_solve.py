@@ -1,0 +1,159 @@
+"""`cito solve`: a task, a solver, a result."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from cito import api
+from cito.cli_output import console, output_folder, print_json, print_pairs
+from cito.problems.problem import Problem
+from cito.problems.registry import get_task
+from cito.results import compress_modes, summary
+from cito.solvers.solution import Solution, Status
+
+GRADIENT_NUMBERS = ("rho", "delta", "std", "offset", "samples", "seed")
+# Where these come out there is no trajectory worth having.
+FAILURES = (
+    Status.DIVERGED,
+    Status.NOT_POSITIVE_DEFINITE,
+    Status.INFEASIBLE,
+    Status.SOLVER_FAILED,
+)
+
+
+def solve(arguments: argparse.Namespace) -> int:
+    """Check everything, solve, save, tell."""
+    problem = api.make(arguments.task, **task_parameters(arguments.task, arguments.set))
+    options = solver_options(arguments)
+    folder = output_folder("--out", arguments.out) if arguments.out else None
+
+    solution = _solve_with_progress(problem, options, quiet=arguments.json)
+
+    row = summary(solution)
+    if folder is not None:
+        name = f"{solution.task}_{solution.gradient or solution.solver}.npz"
+        row["file"] = str(solution.save(folder / name))
+    if arguments.json:
+        print_json(row)
+    else:
+        print_pairs(told(row))
+    return exit_status(solution)
+
+
+def exit_status(solution: Solution) -> int:
+    """0 with a result, 1 (and the reason) without, 130 if interrupted."""
+    status = solution.status
+    if status is Status.INTERRUPTED:
+        return 130
+    if status in FAILURES:
+        print(f"cito: {status.value}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def told(row: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """The lines that a person reads of a solution's `summary`."""
+    gradient = f" with gradient {row['gradient']}" if row["gradient"] else ""
+    pairs: list[tuple[str, object]] = [
+        ("task", row["task"]),
+        ("solver", row["solver"] + gradient),
+        ("status", row["message"]),
+        ("cost", f"{row['cost']:.9g}"),
+    ]
+    if "bound" in row:
+        pairs += [("bound", row["bound"]), ("gap", row["gap"]), ("nodes", row["nodes"])]
+    pairs += [
+        ("iterations", row["iterations"]),
+        ("time", f"{row['solve_time']:.3g} s"),
+        *((f"contact {i}", compress_modes(modes)) for i, modes in enumerate(row["modes"])),
+        ("contact residual", f"{row['contact_residual']:.1e}"),
+    ]
+    if "file" in row:
+        pairs.append(("saved", row["file"]))
+    return pairs
+
+
+def solver_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments of `api.solve`.
+
+    Raises:
+        ValueError: an unknown solver or gradient, a number the gradient does not take.
+    """
+    numbers = {
+        name: getattr(arguments, name)
+        for name in GRADIENT_NUMBERS
+        if getattr(arguments, name) is not None
+    }
+    options: dict[str, Any] = {
+        "solver": arguments.solver,
+        "max_iterations": arguments.max_iterations,
+        "time_limit": arguments.time_limit,
+    }
+    if arguments.gradient is not None or numbers:
+        options["gradient"] = api.gradient_named(arguments.gradient or "adaptive", **numbers)
+    return options
+
+
+def task_parameters(task: str, assignments: Sequence[str]) -> dict[str, Any]:
+    """The parameters of `task` from texts NAME=VALUE, in the types of their defaults.
+
+    Raises:
+        ValueError: no such task or parameter, no `=`, or a value of another type.
+    """
+    defaults = get_task(task).parameters
+    parameters = {}
+    for assignment in assignments:
+        name, equals, text = (part.strip() for part in assignment.partition("="))
+        if not equals or not name:
+            raise ValueError(f"--set must be NAME=VALUE, got {assignment!r}")
+        api.known_name(f"parameter of task {task!r}", name, defaults)
+        parameters[name] = parse_value(name, text, defaults[name])
+    return parameters
+
+
+def parse_value(name: str, text: str, default: object) -> object:
+    """`text` as a value of the type of `default`; numbers separated by commas make a list.
+
+    Raises:
+        ValueError: it is none; says what is wanted.
+    """
+    if isinstance(default, str):
+        return text
+    if isinstance(default, bool):
+        return _parse(name, text, "true or false", {"true": True, "false": False}.__getitem__)
+    if isinstance(default, int):
+        return _parse(name, text, "a whole number", int)
+    if isinstance(default, float) and "," not in text:
+        return _parse(name, text, "a number", float)
+    wanted = "numbers separated by commas"
+    return [_parse(name, item, wanted, float) for item in text.strip("()[]").split(",")]
+
+
+def _parse(name: str, text: str, wanted: str, convert: Callable[[str], Any]) -> Any:
+    try:
+        return convert(text.strip())
+    except (KeyError, ValueError):
+        raise ValueError(f"--set {name} must be {wanted}, got {text!r}") from None
+
+
+def _solve_with_progress(problem: Problem, options: dict[str, Any], *, quiet: bool) -> Solution:
+    """Solve, with a line on standard error that tells how far it is."""
+    err = console(stderr=True)
+    shown = not quiet and err.is_terminal
+    with err.status(f"solving {problem.name} ...") if shown else nullcontext() as status:
+
+        def tell(record: Mapping[str, Any]) -> None:
+            told = ", ".join(
+                f"{key} {record[key]:.6g}"
+                for key in ("iteration", "nodes", "cost", "bound")
+                if isinstance(record.get(key), int | float)
+            )
+            status.update(f"solving {problem.name}: {told}")
+
+        if shown and options["solver"] in ("ddp", "miqp"):
+            options = options | {"callback": tell}
+        return api.solve(problem, **options)
