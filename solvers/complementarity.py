@@ -44,7 +44,7 @@ def solve_complementarity(
     problem: Problem,
     initial: Solution | None = None,
     *,
-    max_iterations: int = 1000,
+    max_iterations: int = 500,
     time_limit: float = 120.0,
     homotopy: Sequence[float] | None = None,
 ) -> Solution:
@@ -77,7 +77,7 @@ def solve_complementarity(
         polished, row = _polish(model, plan, max_iterations, deadline)
         candidates.append(polished)
         history.append(row)
-    return _simulate(problem, candidates, history, began)
+    return _simulate(problem, guess, candidates, history, began)
 
 
 def _follow_homotopy(
@@ -91,7 +91,9 @@ def _follow_homotopy(
     program = model.relaxed()
     w, history = model.relaxed_guess(guess), []
     for t in stages:
-        w_next, row = _solve(program, w, {"p": t}, max_iterations, deadline, barrier=min(0.1, t))
+        # Early stages only lead the way, so they are solved loosely.
+        options = {"mu_strategy": "adaptive", "tol": min(max(0.1 * t, 1e-9), 1e-3)}
+        w_next, row = _solve(program, w, {"p": t}, options, max_iterations, deadline)
         history.append({"t": t, **row})
         if not np.isfinite(w_next).all():
             break
@@ -106,7 +108,8 @@ def _polish(
 ) -> tuple[Trajectory, dict[str, Any]]:
     """The optimum among trajectories with the modes of `plan`."""
     program = model.with_modes(model.modes(plan), plan.velocities[:, model.tangents])
-    w, row = _solve(program, model.guess(plan), {}, max_iterations, deadline, barrier=1e-8)
+    options = {"mu_init": 1e-8, "tol": 1e-9}  # stay where the plan is
+    w, row = _solve(program, model.guess(plan), {}, options, max_iterations, deadline)
     return model.trajectory(w), {"t": 0.0, **row}
 
 
@@ -114,12 +117,12 @@ def _solve(
     program: NonlinearProgram,
     w: Array,
     parameters: Mapping[str, float],
+    options: Mapping[str, Any],
     max_iterations: int,
     deadline: float,
-    barrier: float,
 ) -> tuple[Array, dict[str, Any]]:
     """IPOPT from w, silent; the variables found and a row for the history."""
-    options = {
+    settings = {
         "print_time": False,
         "error_on_fail": False,
         "show_eval_warnings": False,
@@ -128,14 +131,12 @@ def _solve(
             "sb": "yes",
             "max_iter": int(max_iterations),
             "max_wall_time": max(deadline - time.perf_counter(), 1e-3),
-            "mu_init": barrier,
-            "tol": 1e-9,
             "constr_viol_tol": 1e-10,
-            "acceptable_tol": 1e-7,
             "acceptable_constr_viol_tol": 1e-9,
+            **options,
         },
     }
-    solver = ca.nlpsol("solver", "ipopt", program.nlp, options)
+    solver = ca.nlpsol("solver", "ipopt", program.nlp, settings)
     result = solver(
         x0=w,
         lbx=program.lower,
@@ -154,16 +155,24 @@ def _solve(
 
 def _simulate(
     problem: Problem,
+    guess: Trajectory,
     candidates: Sequence[Trajectory],
     history: list[dict[str, Any]],
     began: float,
 ) -> Solution:
-    """The best hard rollout among the candidates' controls, as a Solution."""
+    """The best hard rollout of the candidates' controls; their rows end the history."""
     objective = Objective(problem)
-    rollouts = [problem.dynamics.rollout(problem.start, plan.controls) for plan in candidates]
-    costs = [float(objective.value(r.states, r.controls)) for r in rollouts]
-    best = int(np.argmin(costs))
-    rollout, cost, row = rollouts[best], costs[best], history[best - len(costs)]
+
+    def simulate(plan: Trajectory) -> tuple[float, Rollout]:
+        rollout = problem.dynamics.rollout(problem.start, plan.controls)
+        return float(objective.value(rollout.states, rollout.controls)), rollout
+
+    rollouts = [simulate(plan) for plan in candidates]
+    best = int(np.argmin([cost for cost, _ in rollouts]))
+    cost, rollout = rollouts[best]
+    status = _status(cost, history[best - len(rollouts)])
+    if status is Status.SOLVER_FAILED:
+        cost, rollout = min((cost, rollout), simulate(guess), key=lambda pair: pair[0])
     return Solution(
         task=problem.name,
         parameters=problem.parameters,
@@ -174,7 +183,7 @@ def _simulate(
         impulses=rollout.impulses,
         modes=rollout.modes,
         cost=cost,
-        status=_status(cost, row),
+        status=status,
         iterations=sum(stage["iterations"] for stage in history),
         solve_time=time.perf_counter() - began,
         contact_residual=float(rollout.residual),
@@ -187,8 +196,11 @@ def _status(cost: float, row: dict[str, Any]) -> Status:
     """IPOPT's verdict on the stage returned, unless the rollout does not follow its plan."""
     status = STATUSES.get(row["message"], Status.SOLVER_FAILED)
     planned = row["objective"]
-    if status is Status.CONVERGED and not cost <= planned + COST_MISMATCH * abs(planned) + 1e-6:
-        row["message"] = f"the rollout costs {cost:.6g}, but the program's plan {planned:.6g}"
+    if status.converged and not cost <= planned + COST_MISMATCH * abs(planned) + 1e-6:
+        row["message"] = (
+            f"the rollout costs {cost:.6g}, but the plan {planned:.6g}: the motion is unstable, "
+            "or the contact law has several solutions and the plan chose another"
+        )
         return Status.SOLVER_FAILED
     return status
 
