@@ -175,7 +175,7 @@ class ContactDynamics(Dynamics):
             got = getattr(rollout, name).shape
             if got != shape:
                 raise ValueError(
-                    f"`rollout` must be one trajectory: its {name} must have shape {shape}, got {got}"
+                    f"`rollout` must be one trajectory: {name} of shape {shape}, got {got}"
                 )
         return self._linearize_knots(rollout.states[:-1], rollout.controls, rollout)
 

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <string>
 
 #include "time_stepping.hpp"
 
@@ -11,6 +12,19 @@ namespace {
 
 template <int D> using Maybe = std::optional<In<D>>;
 template <class T> const double *data_or_null(const T &a) { return a ? a->data() : nullptr; }
+
+// Raises where an argument has another shape than the others imply.
+template <class A> void check_shape(const char *name, const A &a, std::initializer_list<std::size_t> shape) {
+  bool fits = a.ndim() == shape.size();
+  std::string wanted, got;
+  for (std::size_t i = 0; i < a.ndim(); ++i) {
+    fits = fits && a.shape(i) == shape.begin()[i];
+    wanted += (i ? ", " : "") + std::to_string(shape.begin()[i]);
+    got += (i ? ", " : "") + std::to_string(a.shape(i));
+  }
+  const std::string message = std::string("`") + name + "` must have shape (" + wanted + "), got (" + got + ")";
+  if (!fits) throw nb::value_error(message.c_str());
+}
 
 // The quadratic terms of a problem with horizon N; owns its weights.
 struct CostTable {
@@ -39,6 +53,8 @@ struct CostTable {
 nb::object cost_value(const CostTable &table, In<3> X, In<3> U) {
   const System &s = table.handle.system;
   const std::size_t m = X.shape(0), N = table.N, nx = s.nq + s.nv, nu = s.nu;
+  check_shape("states", X, {m, N + 1, nx});
+  check_shape("controls", U, {m, N, nu});
   const auto terms = table.terms();
   double *values;
   nb::object result = make_array<double>({m}, &values);
@@ -53,6 +69,8 @@ nb::object cost_value(const CostTable &table, In<3> X, In<3> U) {
 nb::tuple cost_expansion(const CostTable &table, In<2> X, In<2> U) {
   const System &s = table.handle.system;
   const std::size_t N = table.N, ndx = 2 * s.nv, nu = s.nu;
+  check_shape("states", X, {N + 1, std::size_t(s.nq + s.nv)});
+  check_shape("controls", U, {N, nu});
   const auto terms = table.terms();
   double *l_x, *l_u, *l_xx, *l_uu;
   nb::object o_x = make_array<double>({N + 1, ndx}, &l_x), o_u = make_array<double>({N, nu}, &l_u),
@@ -67,7 +85,18 @@ nb::tuple cost_expansion(const CostTable &table, In<2> X, In<2> U) {
 // k (N,nu), K (N,nu,ndx), dV (3), and -1 or the knot where Q_uu is not positive definite.
 nb::tuple riccati(In<3> f_x, In<3> f_u, In<2> l_x, In<2> l_u, In<3> l_xx, In<3> l_uu, Maybe<3> l_ux, Maybe<2> gaps,
                   Maybe<2> U, Maybe<1> lower, Maybe<1> upper, double reg) {
-  const std::size_t N = f_x.shape(0), ndx = f_x.shape(1), nu = f_u.shape(2);
+  const std::size_t N = l_u.shape(0), ndx = l_x.shape(1), nu = l_u.shape(1);
+  check_shape("f_x", f_x, {N, ndx, ndx});
+  check_shape("f_u", f_u, {N, ndx, nu});
+  check_shape("l_x", l_x, {N + 1, ndx});
+  check_shape("l_xx", l_xx, {N + 1, ndx, ndx});
+  check_shape("l_uu", l_uu, {N, nu, nu});
+  if (l_ux) check_shape("l_ux", *l_ux, {N, nu, ndx});
+  if (gaps) check_shape("gaps", *gaps, {N, ndx});
+  if (U) check_shape("controls", *U, {N, nu});
+  if (lower) check_shape("lower", *lower, {nu});
+  if (upper) check_shape("upper", *upper, {nu});
+  if ((lower || upper) && !U) throw nb::value_error("`controls` must be given with limits");
   double *k, *K, *dV;
   nb::object o_k = make_array<double>({N, nu}, &k), o_K = make_array<double>({N, nu, ndx}, &K),
              o_dV = make_array<double>({3}, &dV);
