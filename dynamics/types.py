@@ -46,9 +46,11 @@ def as_vector(name: str, value: ArrayLike, length: int) -> Array:
 
 
 def as_limits(name: str, value: ArrayLike | None, length: int) -> Array | None:
-    """Lower or upper limits (length,), which may be infinite; None stands for no limit."""
+    """Limits (length,) that may be infinite; a scalar is repeated, None stands for no limit."""
     if value is None:
         return None
+    if np.ndim(value) == 0:
+        value = np.full(length, value)
     try:
         limits = np.ascontiguousarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -47,7 +47,7 @@ class Objective:
         U = controls.reshape(-1, *controls.shape[-2:])
         total = self._table.value(X, U)
         for term in self._residuals:
-            r = term.residual(X, _pad(U))[:, active_knots(term.knots, self._horizon)]
+            r = _residual(term, X, _pad(U))[:, active_knots(term.knots, self._horizon)]
             total = total + 0.5 * np.einsum("mkr,r->m", r * r, term.weight)
         return np.where(np.isfinite(total), total, np.inf).reshape(batch)
 
@@ -60,8 +60,8 @@ class Objective:
         for term in self._residuals:
             active = active_knots(term.knots, self._horizon)
             U = _pad(controls)
-            W, r = term.weight, term.residual(states, U)
-            r_x, r_u = term.jacobians(states, U)
+            W, r = term.weight, _residual(term, states, U)
+            r_x, r_u = _jacobians(term, states, U, l_x.shape[-1])
             on, run = active[:, None], active[:-1]
             # l_x += r_x' W r,  l_xx += r_x' W r_x, ...
             l_x += np.where(on, np.einsum("kri,r,kr->ki", r_x, W, r), 0)
@@ -75,6 +75,25 @@ class Objective:
 
     def _add(self, kind: int, weight: Array, reference: Array, active: NDArray[np.bool_]) -> None:
         self._table.add(kind, weight, np.atleast_2d(reference), active)
+
+
+def _residual(term: ResidualCost, X: Array, U: Array) -> Array:
+    r = np.asarray(term.residual(X, U), dtype=np.float64)
+    shape = (*X.shape[:-1], len(term.weight))
+    if r.shape != shape:
+        raise ValueError(f"`residual` must return shape {shape}, got {r.shape}")
+    return r
+
+
+def _jacobians(term: ResidualCost, X: Array, U: Array, ndx: int) -> tuple[Array, Array]:
+    r_x, r_u = (np.asarray(J, dtype=np.float64) for J in term.jacobians(X, U))
+    rows = (len(X), len(term.weight))
+    if r_x.shape != (*rows, ndx) or r_u.shape != (*rows, U.shape[-1]):
+        raise ValueError(
+            f"`jacobians` must return shapes {(*rows, ndx)} and {(*rows, U.shape[-1])}, "
+            f"got {r_x.shape} and {r_u.shape}"
+        )
+    return r_x, r_u
 
 
 def _pad(controls: Array) -> Array:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cito.dynamics.base import Dynamics
-from cito.dynamics.types import Array, as_array, as_vector
+from cito.dynamics.types import Array, as_array, as_limits
 from cito.problems.costs import ControlCost, CostTerm, ResidualCost, StateCost
 
 
@@ -29,7 +29,8 @@ class Problem:
         start: x_0, (nx,).
         horizon: number of steps N >= 1.
         costs: the terms of the objective.
-        control_lower, control_upper: (nu,) or None (no limit) [units of u].
+        control_lower, control_upper: (nu,) or one for all, may be infinite; None: no limit
+            [units of u].
         initial_controls: (N, nu), where solvers start; zero by default.
         parameters: the task parameters that made this problem, for records.
 
@@ -57,12 +58,8 @@ class Problem:
         set_(self, "costs", tuple(self.costs))
         for i, term in enumerate(self.costs):
             _check_term(f"costs[{i}]", term, N, dyn)
-        if self.control_lower is not None:
-            lower = np.asarray(self.control_lower, dtype=float)
-            set_(self, "control_lower", as_vector("control_lower", lower, dyn.nu))
-        if self.control_upper is not None:
-            upper = np.asarray(self.control_upper, dtype=float)
-            set_(self, "control_upper", as_vector("control_upper", upper, dyn.nu))
+        for name in ("control_lower", "control_upper"):
+            set_(self, name, as_limits(name, getattr(self, name), dyn.nu))
         if self.control_lower is not None and self.control_upper is not None:
             if (self.control_lower > self.control_upper).any():
                 raise ValueError("`control_lower` must not exceed `control_upper`")

@@ -107,7 +107,7 @@ def test_one_bounded_step_is_the_dense_optimum():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_bounded_steps_satisfy_their_kkt_conditions(seed):
-    """A control at a limit is pushed onto it, one inside has no gradient; K leaves held ones alone."""
+    """At a limit the slope holds it there, inside there is none; K leaves held controls alone."""
     m = random_model(seed, N=1, nu=6)
     U, lower, upper = limits(m, seed)
     policy = native(m, 0.0, U, lower, upper)
