@@ -23,14 +23,12 @@ def as_array(name: str, value: ArrayLike, shape: Sequence[int | None] | None = N
     Raises:
         ValueError: not numeric, wrong shape, NaN or infinite; says what came and what is wanted.
     """
-    try:
-        array = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"`{name}` must be an array of numbers, got {value!r:.80}") from error
+    array = _numbers(name, value)
     if np.ndim(value) == 0:  # ascontiguousarray makes scalars 1-D
         array = array.reshape(())
     if shape is not None and not _matches(array.shape, shape):
-        wanted = "(" + ", ".join("any" if s is None else str(s) for s in shape) + ")"
+        lengths = ", ".join("any" if s is None else str(s) for s in shape)
+        wanted = f"({lengths},)" if len(shape) == 1 else f"({lengths})"
         raise ValueError(f"`{name}` must have shape {wanted}, got {array.shape}")
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
@@ -51,10 +49,7 @@ def as_limits(name: str, value: ArrayLike | None, length: int) -> Array | None:
         return None
     if np.ndim(value) == 0:
         value = np.full(length, value)
-    try:
-        limits = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"`{name}` must be an array of numbers, got {value!r:.80}") from error
+    limits = _numbers(name, value)
     as_array(name, np.where(np.isinf(limits), 0.0, limits), (length,))
     return limits
 
@@ -81,6 +76,15 @@ def positive(name: str, value: Any, *, allow_zero: bool = False) -> float:
     if number < 0 or (number == 0 and not allow_zero):
         raise ValueError(f"`{name}` must be {'>= 0' if allow_zero else '> 0'}, got {number:g}")
     return number
+
+
+def _numbers(name: str, value: Any) -> Array:
+    try:
+        if value is None:
+            raise TypeError
+        return np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` must be an array of numbers, got {value!r:.80}") from error
 
 
 def _matches(shape: Sequence[int], wanted: Sequence[int | None]) -> bool:
