@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import zipfile
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -101,10 +102,13 @@ def test_a_truncated_file_is_called_damaged(solution: Solution, tmp_path: Path, 
         cito.load(path)
 
 
-def test_a_flipped_byte_is_noticed(solution: Solution, tmp_path: Path) -> None:
+@pytest.mark.parametrize("member", ["states.npy", "about.npy"])
+def test_a_flipped_byte_is_noticed(solution: Solution, tmp_path: Path, member: str) -> None:
     path = solution.save(tmp_path / "run.npz")
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
+    with zipfile.ZipFile(path) as archive:
+        info = archive.getinfo(member)
+    content[info.header_offset + 30 + len(member) + 20 + info.compress_size // 2] ^= 0xFF
     path.write_bytes(content)
     with pytest.raises(ValueError, match="damaged"):
         cito.load(path)
