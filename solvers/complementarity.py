@@ -107,7 +107,7 @@ def _polish(
     model: ComplementarityModel, plan: Trajectory, max_iterations: int, deadline: float
 ) -> tuple[Trajectory, dict[str, Any]]:
     """The optimum among trajectories with the modes of `plan`."""
-    program = model.with_modes(model.modes(plan), plan.velocities[:, model.tangents])
+    program = model.with_modes(model.modes(plan), plan)
     options = {"mu_init": 1e-8, "tol": 1e-9}  # stay where the plan is
     w, row = _solve(program, model.guess(plan), {}, options, max_iterations, deadline)
     return model.trajectory(w), {"t": 0.0, **row}

@@ -120,17 +120,19 @@ class ComplementarityModel:
         ]
         return _assemble(self.objective, variables, constraints, t)
 
-    def with_modes(self, modes: NDArray[np.int32], slip: Array) -> NonlinearProgram:
+    def with_modes(self, modes: NDArray[np.int32], plan: Trajectory) -> NonlinearProgram:
         """The smooth program over (X, U, lambda) in which every contact keeps its mode.
 
         Args:
             modes: (N, nc).
-            slip: sigma_T (N, nf) of the frictional contacts; its sign is the direction of sliding.
+            plan: tells which way each sliding contact slides.
         """
+        # Slip and friction are opposite; where one of them is nearly zero the other decides.
+        slip = plan.velocities * self._impulse_scale() - plan.impulses
         lambda_N, lambda_T, sigma_T = self._split()
         sigma_N = self.velocities[self.normals, :]
         touching = modes.T != SEPARATING
-        grip, forward = modes.T[self.frictional], slip.T > 0
+        grip, forward = modes.T[self.frictional], slip.T[self.tangents] > 0
         slides, sticks, free = grip == SLIDING, grip == CLAMPING, grip == SEPARATING
 
         normal_impulse = np.where(touching, np.inf, 0)
