@@ -142,10 +142,10 @@ def known_name(argument: str, name: str, known: Iterable[str]) -> None:
 
 
 def _solve_ddp(problem: Problem, given: dict[str, Any]) -> Solution:
-    gradient = given.pop("gradient", None)
+    gradient: Gradient | Adaptive | str | None = given.pop("gradient", None)
     if isinstance(gradient, str):
         gradient = gradient_named(gradient)
-    if gradient is not None and not isinstance(gradient, (Adaptive, *GRADIENTS.values())):
+    if gradient is not None and not isinstance(gradient, Gradient | Adaptive):
         raise ValueError(
             f"`gradient` must be a gradient or the name of one, got {type(gradient).__name__}"
         )

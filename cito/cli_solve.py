@@ -144,7 +144,8 @@ def _solve_with_progress(problem: Problem, options: dict[str, Any], *, quiet: bo
     """Solve, with a line on standard error that tells how far it is."""
     err = console(stderr=True)
     shown = not quiet and err.is_terminal
-    with err.status(f"solving {problem.name} ...") if shown else nullcontext() as status:
+    line: Any = err.status(f"solving {problem.name} ...") if shown else nullcontext()
+    with line as status:
 
         def tell(record: Mapping[str, Any]) -> None:
             told = ", ".join(
