@@ -109,5 +109,5 @@ def hop(
 def holding_torques(system: SymbolicSystem, q: Array) -> Array:
     """Controls that hold still at q while the ground carries the weight: c = B u + J' f."""
     _, c, Bt, Jt, _ = (m.full() for m in system.terms_function(system.nominal, q, np.zeros(len(q))))
-    u_and_f = np.linalg.lstsq(np.hstack([Bt.T, Jt]), c.ravel(), rcond=None)[0]
+    u_and_f: Array = np.linalg.lstsq(np.hstack([Bt.T, Jt]), c.ravel(), rcond=None)[0]
     return u_and_f[: system.nu]

@@ -122,7 +122,7 @@ def _solve(
     deadline: float,
 ) -> tuple[Array, dict[str, Any]]:
     """IPOPT from w, silent; the variables found and a row for the history."""
-    settings = {
+    settings: Any = {
         "print_time": False,
         "error_on_fail": False,
         "show_eval_warnings": False,

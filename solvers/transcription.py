@@ -58,10 +58,12 @@ def terms_function(dynamics: ContactDynamics) -> Any:
     else:
         assert isinstance(system, LinearSystem)
         scale = 1.0 if dynamics.theta is None else float(np.exp(dynamics.theta[0]))
-        c = system.stiffness @ q + system.damping @ v + scale * system.bias
-        phi = system.gap_jacobian @ q + system.gap_offset
-        constants = [ca.DM(m) for m in (system.actuation, system.contact_jacobian)]
-        terms = [ca.DM(scale * system.mass_matrix), c, *constants, phi]
+        assert system.stiffness is not None and system.damping is not None  # zero by default
+        K, D = ca.DM(system.stiffness), ca.DM(system.damping)
+        c = K @ q + D @ v + scale * system.bias
+        phi = ca.DM(system.gap_jacobian) @ q + system.gap_offset
+        B, J = ca.DM(system.actuation), ca.DM(system.contact_jacobian)
+        terms = [ca.DM(scale * system.mass_matrix), c, B, J, phi]
     return ca.Function("terms", [q, v], terms)
 
 
@@ -70,14 +72,11 @@ def objective(problem: Problem, X: Any, U: Any) -> Any:
     total = ca.MX(0)
     for term in problem.costs:
         if isinstance(term, StateCost):
-            knots, W = active_knots(term.knots, problem.horizon), term.weight
-            variables = X
+            variables, knots = X, active_knots(term.knots, problem.horizon)
         else:
-            assert isinstance(term, ControlCost) and term.reference is not None
-            knots, W = np.ones(problem.horizon, dtype=bool), term.weight
-            variables = U
-        reference = np.broadcast_to(term.reference, variables.shape[::-1])
-        weight = np.outer(W, knots)
-        error = variables - ca.DM(reference.T)
-        total += 0.5 * ca.sum1(ca.sum2(ca.DM(weight) * error**2))
+            assert isinstance(term, ControlCost)
+            variables, knots = U, np.ones(problem.horizon, dtype=bool)
+        assert term.reference is not None  # its constructor sees to that
+        error = variables - ca.DM(np.broadcast_to(term.reference, variables.shape[::-1]).T)
+        total += 0.5 * ca.sum1(ca.sum2(ca.DM(np.outer(term.weight, knots)) * error**2))
     return total
