@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cito.dynamics import _native
 from cito.dynamics.gradients import Gradient
+from cito.dynamics.margins import Margins
 from cito.dynamics.types import Array
 
 
@@ -48,6 +49,10 @@ class Linearization(ABC):
     @abstractmethod
     def free_velocity(self) -> Array:
         """b of each knot's contact problem, gap term included, (N, n) [m/s]."""
+
+    @abstractmethod
+    def margins(self) -> Margins | None:
+        """How far the knots are from leaving their contact modes; None without contact."""
 
 
 class Dynamics(ABC):

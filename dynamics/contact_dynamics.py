@@ -8,7 +8,7 @@ The rollout holds the hard law, always. The gradient enters in `ContactLineariza
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from cito.dynamics import _native
 from cito.dynamics.base import Dynamics, Linearization, Rollout, Transition
 from cito.dynamics.gradients import Exact, Gradient
+from cito.dynamics.margins import Margins, contact_margins
 from cito.dynamics.types import (
     Array,
     IntArray,
@@ -257,7 +258,7 @@ class ContactDynamics(Dynamics):
         native = _native.linearize(
             self._model, states, controls, *_contact_arrays(rollout), explicit, self.threads
         )
-        return ContactLinearization(native, self.threads)
+        return ContactLinearization(native, self, rollout)
 
     def _batch(self, x: ArrayLike, u: ArrayLike) -> tuple[Array, Array, tuple[int, ...]]:
         """Rows of states (K, nx) and controls (K, nu), and the batch axes that they came with."""
@@ -275,8 +276,10 @@ class ContactDynamics(Dynamics):
 class ContactLinearization(Linearization):
     """Steps differentiated at frozen impulse; `with_gradient` adds the contact's part."""
 
-    def __init__(self, native: Any, threads: int) -> None:
-        self._native, self._threads = native, threads
+    def __init__(
+        self, native: _native.Linearization, dynamics: ContactDynamics, rollout: Rollout
+    ) -> None:
+        self._native, self._dynamics, self._rollout = native, dynamics, rollout
         self.unsolved = 0
         self.newton_iterations: IntArray = np.zeros(0, dtype=np.int32)
 
@@ -286,9 +289,24 @@ class ContactLinearization(Linearization):
         b: Array = self._native.free_velocity()
         return b
 
+    def margins(self) -> Margins | None:
+        """See `Linearization.margins`."""
+        dynamics, rollout = self._dynamics, self._rollout
+        if not dynamics.nc:
+            return None
+        return contact_margins(
+            *_contact_arrays(rollout),
+            self._native.normal_compliance(),
+            dynamics.friction,
+            dynamics.system.contact_dims,
+            self._native.contact_response(Exact().native()),
+        )
+
     def with_gradient(self, gradient: Gradient) -> Transition:
         """See `Linearization.with_gradient`; also counts relaxed solves that did not converge."""
-        f_x, f_u, status, iterations = self._native.with_gradient(gradient.native(), self._threads)
+        f_x, f_u, status, iterations = self._native.with_gradient(
+            gradient.native(), self._dynamics.threads
+        )
         self.unsolved = int(np.count_nonzero(status))
         self.newton_iterations = iterations
         return Transition(f_x, f_u)

@@ -1,14 +1,14 @@
-"""The default of DDP: a portfolio of kernels that needs no tuning by task.
+"""The default of DDP: no kernel width to choose, no tuning by task.
 
-Around one linearization a further kernel costs a small contact solve a knot, so several are
-searched and the best hard rollout is kept:
+    polish      descend with the exact gradient and the mode-holding step: the optimum of the
+                contact modes at hand, or nothing where the exact gradient is blind
+    excursion   follow one relaxed kernel for a few full steps, whatever the hard rollout costs
+                on the way, and polish where the modes are new
+    rounds      excursions under a ladder of kernels (rho, delta) from the best iterate, until a
+                round brings nothing
 
-    first    the kernel that last succeeded, and the exact gradient (which converges fastest
-             once the modes are right);
-    then     if these bring little, the whole ladder of rho and delta, with regularizations;
-    at last  if nothing lowers the cost, the best candidate with other contact modes is accepted
-             for a few iterations although it costs more: a relaxed kernel often points through
-             a ridge of the hard cost. The best iterate is kept aside.
+The relaxed kernels find contact modes; the exact gradient finds the best trajectory within them.
+Every iterate is a hard rollout, and the best one is kept.
 """
 
 from __future__ import annotations
@@ -21,116 +21,133 @@ import numpy as np
 
 from cito.dynamics.gradients import Exact, FullCone, Gradient
 from cito.dynamics.types import Array, positive
-from cito.solvers.search import Neighbourhood, Trial
-from cito.solvers.strategy import Move
+from cito.solvers.descent import Descent
+from cito.solvers.mode_holding import hold_modes
+from cito.solvers.search import Iterate, Trial
+from cito.solvers.solution import Status
 
 
 @dataclass(frozen=True)
 class Adaptive:
-    """The default strategy: a ladder of kernels, best hard rollout, escapes across modes.
+    """The default strategy: excursions under a ladder of kernels, polished within their modes.
 
     Args:
         ladder: factors r of rho_i = r v_ref^2 / A_NN,i [-].
-        offsets: normal free-velocity offsets as factors of v_ref [-].
+        offsets: normal free-velocity offsets delta as factors of v_ref [-].
         v_ref: typical contact speed [m/s]; None: read off the initial rollout.
-        regularizations: tried in the full search.
-        enough: relative decrease at which the first kernels suffice.
-        escapes: how many uphill moves in a row may be made.
-        uphill: how many times the best cost an uphill move may cost.
+        steps: full steps in an excursion.
+        every: steps between two looks at whether the modes are new.
+        rounds: at most so many rounds over the ladder.
     """
 
-    ladder: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
-    offsets: tuple[float, ...] = (0.0, 0.5)
+    ladder: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    offsets: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0)
     v_ref: float | None = None
-    regularizations: tuple[float, ...] = (0.0, 0.1, 1.0)
-    enough: float = 1e-2
-    escapes: int = 4
-    uphill: float = 2.5
+    steps: int = 8
+    every: int = 2
+    rounds: int = 4
     name: ClassVar[str] = "adaptive"
 
     def __post_init__(self) -> None:
         for r in self.ladder:
             positive("ladder", r)
-        for d in (*self.offsets, *self.regularizations):
+        for d in self.offsets:
             positive("offsets", d, allow_zero=True)
         if self.v_ref is not None:
             positive("v_ref", self.v_ref)
+        for name in ("steps", "every", "rounds"):
+            value = getattr(self, name)
+            if int(value) != value or value < 1:
+                raise ValueError(f"`{name}` must be a whole number >= 1, got {value!r}")
+
+    def run(self, descent: Descent, iterate: Iterate) -> Status:
+        """Polish the initial guess, then make rounds of excursions from the best iterate."""
+        return _Search(self, descent).run(iterate)
 
 
-class Portfolio:
-    """The strategy of `Adaptive`; remembers what last succeeded and how far it is uphill."""
+# Relative decrease of the cost below which a polish, and a round of excursions, has ended.
+POLISH_TOLERANCE = 1e-5
+ROUND_TOLERANCE = 1e-6
+MAX_POLISH = 12
 
-    def __init__(self, settings: Adaptive) -> None:
-        self._settings = settings
-        self._kernels: list[Gradient] = []
-        self._last: tuple[Gradient, float] = (Exact(), 0.0)
-        self._best_merit = np.inf
-        self._uphill_in_a_row = 0
-        self._expected_at_best = 0.0
 
-    def move(self, neighbourhood: Neighbourhood) -> Move:
-        """The best downhill trial, else an escape, else nothing."""
-        merit = neighbourhood.current_merit
-        if not self._kernels:
-            self._kernels = kernels(self._settings, neighbourhood.linearization.free_velocity)
-        if merit < self._best_merit:
-            self._best_merit, self._uphill_in_a_row = merit, 0
-        trials = [neighbourhood.search(Exact(), 0.0)]
-        if self._uphill_in_a_row == 0:
-            self._expected_at_best = trials[0].expected
-        if self._last != (Exact(), 0.0):
-            trials.append(neighbourhood.search(*self._last))
-        best = _lowest(trials)
-        if best.decrease(merit) < self._settings.enough * abs(merit):
-            trials += self._full_search(neighbourhood, trials)
-            best = _lowest(trials)
-        if best.decrease(merit) > 0:
-            self._last = (best.gradient, best.regularization)
-            return Move(best, False, self._expected_at_best, len(trials))
-        escape = self._escape(neighbourhood, trials)
-        return Move(escape, escape is not None, self._expected_at_best, len(trials))
+class _Search:
+    """One run of `Adaptive`; remembers which mode sequences were polished."""
 
-    def _full_search(self, neighbourhood: Neighbourhood, done: list[Trial]) -> list[Trial]:
-        tried = {(trial.gradient, trial.regularization) for trial in done}
-        return [
-            neighbourhood.search(gradient, regularization)
-            for regularization, gradient in product(self._settings.regularizations, self._kernels)
-            if (gradient, regularization) not in tried
-        ]
+    def __init__(self, settings: Adaptive, descent: Descent) -> None:
+        self._settings, self._descent = settings, descent
+        self._seen: set[bytes] = set()
 
-    def _escape(self, neighbourhood: Neighbourhood, trials: list[Trial]) -> Trial | None:
-        """The cheapest candidate with other modes, if uphill moves are left."""
-        if self._uphill_in_a_row >= self._settings.escapes:
-            return None
-        modes = neighbourhood.iterate.rollout.modes
-        limit = self._best_merit + (self._settings.uphill - 1) * abs(self._best_merit)
-        others = [
-            trial
-            for trial in trials
-            if trial.best is not None
-            and trial.best.merit <= limit
-            and not np.array_equal(trial.best.rollout.modes, modes)
-        ]
-        if not others:
-            return None
-        self._uphill_in_a_row += 1
-        return _lowest(others)
+    def run(self, iterate: Iterate) -> Status:
+        descent = self._descent
+        ladder = kernels(
+            self._settings, descent.neighbourhood(iterate).linearization.free_velocity
+        )
+        self._polish(iterate, descent.settings.tolerance, limit=200)
+        for _ in range(self._settings.rounds if ladder else 0):
+            before = descent.best.cost
+            for kernel in ladder:
+                self._excursion(kernel)
+            if descent.best.cost > before - ROUND_TOLERANCE * abs(before):
+                break
+        return self._finish()
+
+    def _excursion(self, kernel: Gradient) -> None:
+        """Full steps of `kernel` from the best iterate, polished where the modes are new."""
+        descent, iterate = self._descent, self._descent.best
+        for step in range(1, self._settings.steps + 1):
+            following = descent.neighbourhood(iterate).full_step(kernel)
+            if following is None:
+                return
+            iterate = descent.accept(following, "excursion")
+            if step % self._settings.every == 0 and _modes(iterate) not in self._seen:
+                self._polish(iterate, POLISH_TOLERANCE, MAX_POLISH)
+
+    def _polish(self, iterate: Iterate, tolerance: float, limit: int) -> Trial | None:
+        """Exact and mode-holding steps until they bring little; returns the last trial."""
+        descent, best = self._descent, None
+        self._seen.add(_modes(iterate))
+        for _ in range(limit):
+            neighbourhood = descent.neighbourhood(iterate)
+            merit = neighbourhood.current_merit
+            trials = [neighbourhood.search(Exact(), 0.0)]
+            held = hold_modes(neighbourhood)
+            if held is not None:
+                trials.append(held)
+            best = min(trials, key=lambda t: np.inf if t.best is None else t.best.merit)
+            gain = best.decrease(merit)
+            if gain > 0:
+                assert best.best is not None
+                iterate = descent.accept(best.best, "polish", best)
+                self._seen.add(_modes(iterate))
+            if gain <= tolerance * abs(merit):
+                break
+        return best
+
+    def _finish(self) -> Status:
+        """Polish the best iterate to the full tolerance and say how it ended."""
+        descent = self._descent
+        last = self._polish(descent.best, descent.settings.tolerance, limit=50)
+        if last is None or len(descent.history) == 1:
+            return Status.NO_GRADIENT
+        stationary = -last.expected <= 1e-6 * abs(descent.best.cost)
+        return Status.CONVERGED if stationary else Status.STALLED
 
 
 def kernels(settings: Adaptive, free_velocity: Array) -> list[Gradient]:
-    """The exact gradient and, where there is contact, the ladder scaled to the problem's speed.
+    """The ladder scaled to the problem's speed; empty where there is no contact.
 
     v_ref is the root mean square of the free contact velocities b (gap term included) of the
     initial rollout: how far, in velocity, contacts are from changing their mode.
     """
     if free_velocity.size == 0:
-        return [Exact()]
+        return []
     v_ref = settings.v_ref or max(float(np.sqrt(np.mean(free_velocity**2))), 1e-3)
-    return [Exact()] + [
+    return [
         FullCone(r, delta * v_ref, relative=True, v_ref=v_ref)
         for delta, r in product(settings.offsets, settings.ladder)
     ]
 
 
-def _lowest(trials: list[Trial]) -> Trial:
-    return min(trials, key=lambda t: np.inf if t.best is None else t.best.merit)
+def _modes(iterate: Iterate) -> bytes:
+    return iterate.rollout.modes.tobytes()

@@ -35,11 +35,25 @@ class Iterate(NamedTuple):
     merit: float
 
 
+class Policy(NamedTuple):
+    """u = U + alpha k + K (x (-) X), and what the quadratic model says of it.
+
+    feedforward k (N, nu); feedback K (N, nu, ndx); expected: change of the cost at alpha = 1,
+    <= 0; multiplier: largest |V_x|, the price of a gap in the dynamics.
+    """
+
+    feedforward: Array
+    feedback: Array
+    expected: float
+    multiplier: float
+
+
 class Trial(NamedTuple):
     """What one gradient and regularization brought.
 
     best: the best rollout over the step sizes, or None where the backward pass failed.
     full: the rollout of the full step, alpha = 1, whatever it costs; None where it is not finite.
+    holding: whether the contact modes were held (solvers/mode_holding.py).
     expected: change of the cost that the quadratic model promises at alpha = 1, <= 0.
     """
 
@@ -49,6 +63,7 @@ class Trial(NamedTuple):
     best: Iterate | None
     alpha: float
     full: Iterate | None
+    holding: bool = False
 
     def decrease(self, merit: float) -> float:
         """How much lower than `merit` the trial is; -inf where it has no rollout."""
@@ -82,51 +97,62 @@ class Neighbourhood:
 
     def search(self, gradient: Gradient, regularization: float) -> Trial:
         """Backward pass, then rollouts over the step sizes; the best one is kept."""
-        policy = self._backward(gradient, regularization)
+        policy = self.backward(gradient, regularization)
         if policy is None:
             return Trial(gradient, regularization, 0.0, None, 0.0, None)
-        k, K, dV = policy
-        expected = float(min(dV[0] + dV[1], 0.0))
         if self.iterate.gaps is not None:
-            self.penalty = max(self.penalty, 2.0 * float(dV[2]))
+            self.penalty = max(self.penalty, 2.0 * policy.multiplier)
         best, alpha, full = None, 0.0, None
         for alphas in STEP_SIZES:
-            candidates = self._forward(k, K, alphas)
-            if full is None and alphas[0] == 1.0:
+            candidates = self.forward(policy, alphas)
+            if alphas[0] == 1.0:
                 full = candidates[0]
             for candidate, size in zip(candidates, alphas):
                 if candidate and (best is None or candidate.merit < best.merit):
                     best, alpha = candidate, float(size)
             if best is not None and best.merit < self.current_merit:
                 break
-        return Trial(gradient, regularization, expected, best, alpha, full)
+        return Trial(gradient, regularization, policy.expected, best, alpha, full)
+
+    def full_step(self, gradient: Gradient) -> Iterate | None:
+        """The rollout of the full step under `gradient`, whatever it costs."""
+        policy = self.backward(gradient, 0.0)
+        return None if policy is None else self.forward(policy, np.ones(1))[0]
 
     @property
     def current_merit(self) -> float:
         """The merit of the iterate under the penalty in force."""
         return merit(self.iterate.cost, self.iterate.gaps, self.penalty)
 
-    def _backward(self, gradient: Gradient, regularization: float) -> tuple[Array, ...] | None:
+    def backward(
+        self, gradient: Gradient, regularization: float, expansion: CostExpansion | None = None
+    ) -> Policy | None:
+        """Riccati recursion; None where Q_uu is indefinite or the result is not finite."""
         f_x, f_u = self.transition(gradient)
-        cost, problem = self.expansion, self.problem
-        lower, upper = problem.control_lower, problem.control_upper
-        controls = self.iterate.rollout.controls
+        problem, gaps = self.problem, self.iterate.gaps
         k, K, dV, failed = _native.riccati(
-            f_x, f_u, *cost, self.iterate.gaps, controls, lower, upper, regularization
+            f_x,
+            f_u,
+            *(self.expansion if expansion is None else expansion),
+            gaps,
+            self.iterate.rollout.controls,
+            problem.control_lower,
+            problem.control_upper,
+            regularization,
         )
         if failed >= 0 or not (np.isfinite(k).all() and np.isfinite(K).all()):
             return None
-        return k, K, dV
+        return Policy(k, K, float(min(dV[0] + dV[1], 0.0)), float(dV[2]))
 
-    def _forward(self, k: Array, K: Array, alphas: Array) -> list[Iterate | None]:
-        """The rollouts with these step sizes; None where one is not finite."""
+    def forward(self, policy: Policy, alphas: Array) -> list[Iterate | None]:
+        """The hard rollouts with these step sizes; None where one is not finite."""
         problem, old, gaps = self.problem, self.iterate.rollout, self.iterate.gaps
         rollouts = problem.dynamics.rollout(
             problem.start,
             old.controls,
             states=old.states,
-            feedforward=k,
-            feedback=K,
+            feedforward=policy.feedforward,
+            feedback=policy.feedback,
             alphas=alphas,
             lower=problem.control_lower,
             upper=problem.control_upper,

@@ -109,6 +109,20 @@ nb::tuple riccati(In<3> f_x, In<3> f_u, In<2> l_x, In<2> l_u, In<3> l_xx, In<3> 
   return nb::make_tuple(o_k, o_K, o_dV, failed);
 }
 
+// dX (N+1,ndx), dU (N,nu): the policy k, K on the linear model, from dx_0 = 0.
+nb::tuple linear_rollout(In<3> f_x, In<3> f_u, In<2> k, In<3> K) {
+  const std::size_t N = k.shape(0), nu = k.shape(1), ndx = f_x.shape(1);
+  check_shape("f_x", f_x, {N, ndx, ndx});
+  check_shape("f_u", f_u, {N, ndx, nu});
+  check_shape("K", K, {N, nu, ndx});
+  double *dX, *dU;
+  nb::object o_X = make_array<double>({N + 1, ndx}, &dX), o_U = make_array<double>({N, nu}, &dU);
+  RiccatiInput in = {};
+  in.N = int(N), in.ndx = int(ndx), in.nu = int(nu), in.f_x = f_x.data(), in.f_u = f_u.data();
+  kernels.linear_rollout(in, k.data(), K.data(), dX, dU);
+  return nb::make_tuple(o_X, o_U);
+}
+
 }  // namespace
 
 void bind_solver(nb::module_ &m) {
@@ -119,6 +133,8 @@ void bind_solver(nb::module_ &m) {
       .def("add", &CostTable::add, nb::arg("kind"), nb::arg("weight"), nb::arg("reference"), nb::arg("active"))
       .def("value", &cost_value, nb::arg("states"), nb::arg("controls"))
       .def("expansion", &cost_expansion, nb::arg("states"), nb::arg("controls"));
+  m.def("linear_rollout", &linear_rollout, nb::arg("f_x"), nb::arg("f_u"), nb::arg("feedforward"),
+        nb::arg("feedback"));
   m.def("riccati", &riccati, nb::arg("f_x"), nb::arg("f_u"), nb::arg("l_x"), nb::arg("l_u"), nb::arg("l_xx"),
         nb::arg("l_uu"), nb::arg("l_ux").none(), nb::arg("gaps").none(), nb::arg("controls").none(),
         nb::arg("lower").none(), nb::arg("upper").none(), nb::arg("regularization"));

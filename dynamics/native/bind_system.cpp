@@ -122,6 +122,19 @@ nb::object free_velocity(const Linearization &lin) {
   return result;
 }
 
+// A_NN (K,nc) of the knots' contact problems.
+nb::object normal_compliance(const Linearization &lin) {
+  const System &s = lin.model->handle.system;
+  double *a;
+  nb::object result = make_array<double>({std::size_t(lin.knots), std::size_t(s.nc)}, &a);
+  for (int k = 0; k < lin.knots; ++k)
+    for (int i = 0; i < s.nc; ++i) {
+      const std::size_t N = s.row[i] + s.dim[i] - 1, n = s.n;
+      a[std::size_t(k) * s.nc + i] = lin.A[(k * n + N) * n + N];
+    }
+  return result;
+}
+
 // f_x (K,ndx,ndx), f_u (K,ndx,nu), and of the relaxed solves: worst status, iterations (K).
 nb::tuple with_gradient(Linearization &lin, const Gradient &g, int threads) {
   const StepContext ctx = lin.model->context();
@@ -140,6 +153,21 @@ nb::tuple with_gradient(Linearization &lin, const Gradient &g, int threads) {
     });
   }
   return nb::make_tuple(o_x, o_u, o_status, o_iterations);
+}
+
+// d lambda and d sigma per dx and du (K,n,ndx), (K,n,nu) under a gradient:
+//   dlambda = (d lambda/d b) dsigma|lambda,   dsigma = dsigma|lambda + A dlambda
+nb::tuple contact_response(Linearization &lin, const Gradient &g) {
+  const StepContext ctx = lin.model->context();
+  const std::size_t K = lin.knots, n = ctx.system->n, ndx = 2 * ctx.system->nv, nu = ctx.system->nu;
+  double *out[4];
+  nb::object o[4] = {make_array<double>({K, n, ndx}, out), make_array<double>({K, n, nu}, out + 1),
+                     make_array<double>({K, n, ndx}, out + 2), make_array<double>({K, n, nu}, out + 3)};
+  parallel_for(int(K), 1, kernels.step_workspace(*ctx.system), [&](int k, Arena arena) {
+    kernels.contact_response(ctx, lin.knot(k), g, std::uint64_t(k), out[0] + k * n * ndx, out[1] + k * n * nu,
+                             out[2] + k * n * ndx, out[3] + k * n * nu, arena);
+  });
+  return nb::make_tuple(o[0], o[1], o[2], o[3]);
 }
 
 // x+ (K,nx), lambda*, sigma* (K,n), status (K) of the steps with the relaxed law.
@@ -239,7 +267,9 @@ void bind_system(nb::module_ &m) {
         nb::arg("velocities"), nb::arg("modes"), nb::arg("explicit_impulses").none(), nb::arg("threads"));
   nb::class_<Linearization>(m, "Linearization")
       .def("with_gradient", &with_gradient, nb::arg("gradient"), nb::arg("threads"))
-      .def("free_velocity", &free_velocity);
+      .def("contact_response", &contact_response, nb::arg("gradient"))
+      .def("free_velocity", &free_velocity)
+      .def("normal_compliance", &normal_compliance);
 }
 
 }  // namespace cito

@@ -34,6 +34,8 @@ struct Kernels {
                     const LinearizedKnot &, Arena);
   void (*transition)(const StepContext &, const LinearizedKnot &, const Gradient &, std::uint64_t knot, double *f_x,
                      double *f_u, RelaxedInfo *, Arena);
+  void (*contact_response)(const StepContext &, const LinearizedKnot &, const Gradient &, std::uint64_t knot,
+                           double *lambda_x, double *lambda_u, double *sigma_x, double *sigma_u, Arena);
   double (*rollout)(const StepContext &, const RolloutInput &, double alpha, const double *start, const double *U,
                     double *states, double *controls, double *impulses, double *velocities, int *modes, Arena);
   bool (*step_vjp)(const StepContext &, const double *x, const double *u, const double *lambda, const double *sigma,
@@ -46,6 +48,7 @@ struct Kernels {
                          double *l_x, double *l_u, double *l_xx, double *l_uu, Arena);
   std::size_t (*riccati_workspace)(int ndx, int nu);
   int (*riccati)(const RiccatiInput &, double reg, double *k, double *K, double *dV, Arena);
+  void (*linear_rollout)(const RiccatiInput &, const double *k, const double *K, double *dX, double *dU);
 };
 
 extern const Kernels kernels;
