@@ -80,9 +80,7 @@ class _Search:
 
     def run(self, iterate: Iterate) -> Status:
         descent = self._descent
-        ladder = kernels(
-            self._settings, descent.neighbourhood(iterate).linearization.free_velocity
-        )
+        ladder = kernels(self._settings, descent.neighbourhood(iterate).linearization.free_velocity)
         self._polish(iterate, descent.settings.tolerance, limit=200)
         for _ in range(self._settings.rounds if ladder else 0):
             before = descent.best.cost
@@ -128,7 +126,9 @@ class _Search:
         """Polish the best iterate to the full tolerance and say how it ended."""
         descent = self._descent
         last = self._polish(descent.best, descent.settings.tolerance, limit=50)
-        if last is None or len(descent.history) == 1:
+        if last is None or last.best is None:
+            return Status.NOT_POSITIVE_DEFINITE
+        if len(descent.history) == 1:
             return Status.NO_GRADIENT
         stationary = -last.expected <= 1e-6 * abs(descent.best.cost)
         return Status.CONVERGED if stationary else Status.STALLED

@@ -50,10 +50,15 @@ def solve_ddp(
 
     Returns:
         The best rollout found, with a status that says why the solver stopped.
+
+    Raises:
+        ValueError: arguments of the wrong kind or shape.
     """
     started = time.perf_counter()
     settings = settings or DDPSettings()
     gradient = Adaptive() if gradient is None else gradient
+    if not isinstance(gradient, Gradient | Adaptive):
+        raise ValueError(f"`gradient` must be a contact gradient or Adaptive(), got {gradient!r}")
     objective = Objective(problem)
     iterate = _initial_iterate(problem, objective, initial_controls, initial_states)
     if iterate is None:
@@ -67,6 +72,11 @@ def solve_ddp(
         status = limit.status
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    if descent.best.gaps is not None:  # never closed: what these controls really do
+        rolled_out = roll_out(problem, objective, descent.best.rollout.controls)
+        if rolled_out is None:
+            return _diverged(problem, gradient, time.perf_counter() - started)
+        descent.best = rolled_out
     return _solution(problem, gradient, descent, status, time.perf_counter() - started)
 
 

@@ -54,7 +54,8 @@ class Trial(NamedTuple):
     best: the best rollout over the step sizes, or None where the backward pass failed.
     full: the rollout of the full step, alpha = 1, whatever it costs; None where it is not finite.
     holding: whether the contact modes were held (solvers/mode_holding.py).
-    expected: change of the cost that the quadratic model promises at alpha = 1, <= 0.
+    expected: change of the cost that the quadratic model promises at alpha = 1, <= 0; -inf where
+        the backward pass failed.
     """
 
     gradient: Gradient
@@ -99,7 +100,7 @@ class Neighbourhood:
         """Backward pass, then rollouts over the step sizes; the best one is kept."""
         policy = self.backward(gradient, regularization)
         if policy is None:
-            return Trial(gradient, regularization, 0.0, None, 0.0, None)
+            return Trial(gradient, regularization, -np.inf, None, 0.0, None)
         if self.iterate.gaps is not None:
             self.penalty = max(self.penalty, 2.0 * policy.multiplier)
         best, alpha, full = None, 0.0, None
