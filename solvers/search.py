@@ -163,7 +163,7 @@ class Neighbourhood:
         costs = self.objective.value(rollouts.states, rollouts.controls)
         candidates: list[Iterate | None] = []
         for i, alpha in enumerate(alphas):
-            if not np.isfinite(costs[i]):
+            if not (np.isfinite(costs[i]) and np.isfinite(rollouts.states[i]).all()):
                 candidates.append(None)
                 continue
             left = None if gaps is None or alpha == 1.0 else (1 - alpha) * gaps
@@ -185,7 +185,8 @@ def roll_out(problem: Problem, objective: Objective, controls: Array) -> Iterate
         problem.start, controls, lower=problem.control_lower, upper=problem.control_upper
     )
     cost = float(objective.value(rollout.states, rollout.controls))
-    return Iterate(rollout, None, cost, cost) if np.isfinite(cost) else None
+    finite = np.isfinite(cost) and np.isfinite(rollout.states).all()
+    return Iterate(rollout, None, cost, cost) if finite else None
 
 
 def multiple_shooting_iterate(
@@ -199,7 +200,8 @@ def multiple_shooting_iterate(
     if problem.control_lower is not None or problem.control_upper is not None:
         controls = np.clip(controls, problem.control_lower, problem.control_upper)
     steps = dynamics.rollout(states[:-1], controls[:, None])
-    if not np.isfinite(steps.states).all():
+    cost = float(objective.value(states, controls))
+    if not (np.isfinite(cost) and np.isfinite(steps.states).all()):
         return None
     gaps = dynamics.difference(states[1:], steps.states[:, 1])
     rollout = Rollout(
@@ -210,5 +212,4 @@ def multiple_shooting_iterate(
         steps.modes[:, 0],
         np.max(steps.residual),
     )
-    cost = float(objective.value(states, controls))
     return Iterate(rollout, gaps, cost, cost)
