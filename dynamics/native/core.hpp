@@ -55,7 +55,11 @@ enum HardStatus : int { hard_solved = 0, hard_inaccurate = 1, hard_infeasible = 
 struct HardInfo { int status, sweeps, polished; double residual; };
 
 enum RelaxedStatus : int { relaxed_solved = 0, relaxed_not_converged = 1, relaxed_infeasible_root = 2 };
-struct RelaxedInfo { int status, iterations, continuations; double residual; };
+struct RelaxedInfo {
+  int status, iterations, continuations;
+  double residual;
+  int fallbacks = 0;  // contacts (or samples) that fell back to, or were left out of, the hard law's own sensitivity
+};
 
 // ---------------------------------------------------------------------------- system
 // terms(q, v) -> M, c, B, J, phi with  M(q) dv/dt + c(q, v) = B(q) u + J(q)' lambda/h.

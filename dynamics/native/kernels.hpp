@@ -17,6 +17,10 @@ struct Kernels {
   void (*relaxed_solve)(const Contacts &, const double *A, const double *b, const double *lambda_hard,
                         const double *sigma_hard, const int *mode, const Gradient &,
                         double *lambda, double *sigma, RelaxedInfo *, Arena);
+  // The same with eps (nc) [m/s], the smoothing of ||sigma_T||, given (null: the rule of the law).
+  void (*relaxed_solve_smoothed)(const Contacts &, const double *A, const double *b, const double *lambda_hard,
+                                 const double *sigma_hard, const int *mode, const Gradient &, const double *eps,
+                                 double *lambda, double *sigma, RelaxedInfo *, Arena);
   // d lambda / d b (n,n) of the gradient's law, and d lambda / d mu (n,nc) if not null, from the hard
   // solution. knot selects the samples of randomized gradients. `info` may be null.
   void (*contact_sensitivity)(const Contacts &, const double *A, const double *b, const double *lambda_hard,
