@@ -71,7 +71,7 @@ def test_the_target_is_out_of_the_reach_of_a_foot_that_stays():
 
 def test_ddp_hops_to_the_target_from_standing():
     problem = hop()
-    solution = solve_ddp(problem, settings=DDPSettings(max_iterations=40))
+    solution = solve_ddp(problem, settings=DDPSettings(max_iterations=100))
     assert solution.cost < 4.5, "a tenth of the cost of standing still"
     assert (solution.modes == 0).any(), "the foot leaves the ground"
     assert (np.abs(solution.controls) <= TORQUE_LIMIT).all()

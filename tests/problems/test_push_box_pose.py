@@ -105,7 +105,9 @@ def test_nothing_happens_without_control():
     np.testing.assert_allclose(rollout.states[-1], problem.start, atol=1e-12)
 
 
-@pytest.mark.parametrize(("task", "iterations", "cost"), [(push_box, 15, 1.35), (tip_box, 25, 9.5)])
+@pytest.mark.parametrize(
+    ("task", "iterations", "cost"), [(push_box, 100, 1.35), (tip_box, 100, 9.5)]
+)
 def test_ddp_moves_the_box_to_its_pose_from_zero_control(task, iterations, cost):
     problem = task()
     solution = solve_ddp(problem, settings=DDPSettings(max_iterations=iterations))
