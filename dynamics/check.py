@@ -5,7 +5,8 @@ mode, and says how large the derivatives were, so that a pass can not be vacuous
 
     exact                   f_x, f_u against the hard step, inside each mode
     signorini, full-cone    f_x, f_u against the step with relaxed impulses, explicit terms at the
-                            relaxed point too (`ContactDynamics.relaxed_step`)
+                            relaxed point too (`ContactDynamics.relaxed_step`), the mode, the slip
+                            direction and the smoothing of the law held as the gradients hold them
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ class GradientReport:
                 f"{row.gradient:10s} {row.modes or '-':10s} {row.samples:7d} "
                 f"{row.error:9.1e} {row.magnitude:9.1e}"
             )
-        lines.append(f"{'passed' if self.passed else 'FAILED'}; near a mode boundary: {self.skipped}")
+        verdict = "passed" if self.passed else "FAILED"
+        lines.append(f"{verdict}; near a mode boundary: {self.skipped}")
         return "\n".join(lines)
 
 
@@ -135,9 +137,7 @@ def check_gradients(
         ValueError: `dynamics` has no contact step to differentiate.
     """
     if not isinstance(dynamics, ContactDynamics):
-        raise ValueError(
-            f"`dynamics` must be a ContactDynamics, got {type(dynamics).__name__}"
-        )
+        raise ValueError(f"`dynamics` must be a ContactDynamics, got {type(dynamics).__name__}")
     x0 = np.zeros(dynamics.nx) if center is None else as_array("center", center, (dynamics.nx,))
     rng = np.random.default_rng(seed)
     dx = spread * rng.standard_normal((samples, dynamics.ndx))
@@ -166,7 +166,7 @@ def check_transition(
     dynamics: ContactDynamics, x: Array, u: Array, gradient: Gradient
 ) -> tuple[float, float] | None:
     """Error and contact magnitude of one transition; None where a mode changes within the step."""
-    n = dynamics.ndx
+    n, hard = dynamics.ndx, dynamics.step(x, u)
     exact = isinstance(gradient, Exact)
 
     def rows(points: Array) -> tuple[Array, Array]:
@@ -176,7 +176,7 @@ def check_transition(
         states, controls = rows(points)
         if exact:
             return dynamics.step(states, controls).state
-        return dynamics.relaxed_step(states, controls, gradient).state
+        return dynamics.relaxed_step(states, controls, gradient, about=hard).state
 
     def move(points: Array, d: Array) -> Array:
         states, controls = rows(points)

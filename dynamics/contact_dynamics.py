@@ -225,20 +225,37 @@ class ContactDynamics(Dynamics):
         """See `Dynamics.integrate`."""
         return _on_manifold(self.manifold, ("x", x, self.nx), ("dx", dx, self.ndx), True)
 
-    def relaxed_step(self, x: ArrayLike, u: ArrayLike, gradient: Gradient) -> Step:
+    def relaxed_step(
+        self, x: ArrayLike, u: ArrayLike, gradient: Gradient, about: Step | None = None
+    ) -> Step:
         """The step with the relaxed impulses lambda* in place of the hard ones.
 
         No rollout uses it: it is the map whose derivative `transition_at_relaxed` is.
+
+        Args:
+            x, u: (..., nx), (..., nu).
+            gradient: which relaxed law.
+            about: one hard step whose mode, slip direction and smoothing the relaxed law keeps at
+                every x, u (a gradient holds these constant); each x, u has its own by default.
         """
         states, controls, batch = self._batch(x, u)
-        hard = self.rollout(states, controls[:, None])
-        out = self._model.relaxed_step(states, controls, *_contact_arrays(hard), gradient.native())
-        nx, n, nc = self.nx, self.n, self.nc
+        K, nx, n, nc = len(states), self.nx, self.n, self.nc
+        if about is None:
+            hard = _contact_arrays(self.rollout(states, controls[:, None]))
+        else:
+            impulse = as_array("about.impulse", about.impulse, (n,))
+            velocity = as_array("about.velocity", about.velocity, (n,))
+            hard = (
+                np.tile(impulse, (K, 1)),
+                np.tile(velocity, (K, 1)),
+                np.tile(about.modes, (K, 1)),
+            )
+        out = self._model.relaxed_step(states, controls, *hard, gradient.native())
         return Step(
             out[0].reshape(*batch, nx),
             out[1].reshape(*batch, n),
             out[2].reshape(*batch, n),
-            hard.modes.reshape(*batch, nc),
+            hard[2].reshape(*batch, nc),
             out[3].reshape(batch).astype(float),
         )
 

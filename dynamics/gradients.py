@@ -1,4 +1,4 @@
-"""The contact gradients, as pure data. The hard law of the rollout is the same under all of them."""
+"""The contact gradients, as pure data. The rollout's hard law is the same under all of them."""
 
 from __future__ import annotations
 
@@ -51,22 +51,34 @@ class Signorini:
 class FullCone:
     """The central path of the whole friction cone: lift-off, touch-down, stick and slide.
 
-    Args: as of `Signorini`.
+    Args:
+        rho, delta, relative, v_ref: as of `Signorini`.
+        eps: the law sees sqrt(||sigma_T||^2 + eps^2) in place of the slip speed, which has a kink
+            at rest [m/s]; None: small against what rho allows, 0.1 rho / (mu lambda_N) with
+            lambda_N of the hard solution, pushed inside its cone.
     """
 
     rho: float = 0.1
     delta: float = 0.0
     relative: bool = False
     v_ref: float = 1.0
+    eps: float | None = None
     name: ClassVar[str] = "full-cone"
 
     def __post_init__(self) -> None:
         _check_relaxation(self.rho, self.delta, self.v_ref)
+        if self.eps is not None:
+            positive("eps", self.eps)
 
     def native(self) -> _native.Gradient:
         """The same data as the native core takes it."""
         return _native.Gradient(
-            kind=2, rho=self.rho, delta=self.delta, relative=self.relative, v_ref=self.v_ref
+            kind=2,
+            rho=self.rho,
+            delta=self.delta,
+            relative=self.relative,
+            v_ref=self.v_ref,
+            eps=0.0 if self.eps is None else self.eps,
         )
 
 

@@ -108,11 +108,12 @@ void bind_contact(nb::module_ &m) {
   nb::class_<Gradient>(m, "Gradient")
       .def("__init__",
            [](Gradient *g, int kind, double rho, double delta, bool relative, double v_ref, int samples, double std,
-              std::uint64_t seed, double threshold) {
-             new (g) Gradient{kind, rho, delta, relative, v_ref, samples, std, seed, threshold};
+              std::uint64_t seed, double threshold, double eps) {
+             new (g) Gradient{kind, rho, delta, relative, v_ref, samples, std, seed, threshold, eps};
            },
            nb::kw_only(), nb::arg("kind") = 0, nb::arg("rho") = 0., nb::arg("delta") = 0., nb::arg("relative") = false,
-           nb::arg("v_ref") = 1., nb::arg("samples") = 0, nb::arg("std") = 0., nb::arg("seed") = 0, nb::arg("threshold") = 0.)
+           nb::arg("v_ref") = 1., nb::arg("samples") = 0, nb::arg("std") = 0., nb::arg("seed") = 0, nb::arg("threshold") = 0.,
+           nb::arg("eps") = 0.)
       .def_ro("kind", &Gradient::kind)
       .def_ro("rho", &Gradient::rho)
       .def_ro("delta", &Gradient::delta)
@@ -121,7 +122,8 @@ void bind_contact(nb::module_ &m) {
       .def_ro("samples", &Gradient::samples)
       .def_ro("std", &Gradient::std)
       .def_ro("seed", &Gradient::seed)
-      .def_ro("threshold", &Gradient::threshold);
+      .def_ro("threshold", &Gradient::threshold)
+      .def_ro("eps", &Gradient::eps);
   m.def("hard_solve", &hard_solve, nb::arg("dims"), nb::arg("A"), nb::arg("b"), nb::arg("mu"), nb::arg("warm").none(),
         nb::arg("threads") = 1);
   m.def("relaxed_solve", &relaxed_solve, nb::arg("dims"), nb::arg("A"), nb::arg("b"), nb::arg("mu"), nb::arg("impulse"),

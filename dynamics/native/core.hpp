@@ -49,6 +49,7 @@ struct Gradient {
   double std = 0;              // randomized: [m/s] on b;  bundled: [m] offset of the contact point
   std::uint64_t seed = 0;
   double threshold = 0;        // bundled: [N s] impulse above which a contact triggers
+  double eps = 0;              // full-cone: [m/s] smoothing of ||sigma_T||; 0: the rule of contact_relaxed.inc
 };
 
 enum HardStatus : int { hard_solved = 0, hard_inaccurate = 1, hard_infeasible = 2, hard_bad_input = 3 };
