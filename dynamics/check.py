@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 STEP = 1e-6  # relative to the scale of the perturbed coordinates
 RELATIVE_TOLERANCE = 1e-6
+EPS = 1e-2  # smoothing of the full cone [m/s]
 MODE_LETTERS = "slc"
 
 
@@ -204,7 +205,8 @@ def _free_drift(dynamics: ContactDynamics) -> Array:
 
 
 def _gradients(dynamics: ContactDynamics, rho: float) -> list[Gradient]:
-    return [Exact(), Signorini(rho), FullCone(rho)] if dynamics.nc else [Exact()]
+    # The default smoothing follows A(q), which the gradient holds constant: fix it here.
+    return [Exact(), Signorini(rho), FullCone(rho, eps=EPS)] if dynamics.nc else [Exact()]
 
 
 def _modes_hold(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from cito.dynamics import ContactDynamics, LinearSystem, point_mass
+
+if TYPE_CHECKING:
+    from cito.dynamics.symbolic import SymbolicSystem
 
 
 def random_system(dims: tuple[int, ...], seed: int = 0, nv: int = 6, nu: int = 4) -> LinearSystem:
@@ -45,6 +50,38 @@ def two_bodies(masses: tuple[float, float] = (1.0, 3.0), gravity: float = 9.81) 
         contact_dims=(2, 2),
         gap_jacobian=J[[1, 3]],
         gap_offset=np.array([0.0, -1.0]),
+    )
+
+
+def chain() -> SymbolicSystem:
+    """Three point masses on two massless rods in a vertical plane; M, c, J, phi all turn with q.
+
+    q = (x, z of the first mass, angles of the rods from the horizontal); u = (force along z on the
+    first mass, torque between the rods); the outer masses touch the ground.
+    theta = (logarithm of a scale on the last mass, length of the second rod).
+    """
+    import casadi as ca
+
+    from cito.dynamics.symbolic import Contact, SymbolicSystem
+
+    q, v, u, theta = (ca.SX.sym(s, k) for s, k in (("q", 4), ("v", 4), ("u", 2), ("theta", 2)))
+    first = q[:2]
+    middle = first + 0.7 * ca.vertcat(ca.cos(q[2]), ca.sin(q[2]))
+    last = middle + theta[1] * ca.vertcat(ca.cos(q[3]), ca.sin(q[3]))
+    masses, points = (1.0, 0.5, 0.8 * ca.exp(theta[0])), (first, middle, last)
+    kinetic = sum(0.5 * m * ca.sumsqr(ca.jtimes(p, q, v)) for m, p in zip(masses, points))
+    potential = sum(9.81 * m * p[1] for m, p in zip(masses, points))
+    return SymbolicSystem(
+        q,
+        v,
+        u,
+        kinetic=kinetic,
+        potential=potential,
+        actuation=[[0, 0], [1, 0], [0, 1], [0, -1]],
+        contacts=[Contact(point=first), Contact(point=last)],
+        parameters=theta,
+        nominal=[0.0, 0.7],
+        compile=False,
     )
 
 
