@@ -1,0 +1,33 @@
+"""One script for each figure; each draws from a saved run.
+
+A figure module has `settings(quick)`, `compute(path, quick)`, `draw(path, out)` and
+`make(out, quick, fresh)`. Modules are imported only when asked for: they own matplotlib.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+FIGURES: dict[str, str] = {str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4)}
+
+
+def make(name: str, out: Path, quick: bool = False, fresh: bool = False) -> list[Path]:
+    """Draw the figure called `name` into the folder `out`, from its saved run if there is one.
+
+    Args:
+        name: a key of `FIGURES`.
+        out: folder of the picture and of the saved run; made if it is not there.
+        quick: a coarser run.
+        fresh: run again although a run with these settings is saved.
+
+    Returns:
+        The files: the picture first, then the saved run.
+
+    Raises:
+        ValueError: there is no such figure.
+    """
+    if name not in FIGURES:
+        raise ValueError(f"`name` must be one of {', '.join(FIGURES)}, got {name!r}")
+    files: list[Path] = importlib.import_module(FIGURES[name]).make(out, quick, fresh)
+    return files
