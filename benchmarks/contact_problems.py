@@ -162,4 +162,4 @@ def _distance(r: Array, z: Array, p: Array, q: Array) -> Array:
     """Distance of points (r >= 0, z) to the cone { q r <= p z }."""
     outside = (q * r - p * z) / np.sqrt(p * p + q * q)
     apex = np.hypot(r, z)
-    return np.where(q * r <= p * z, 0, np.where(p * r <= -q * z, apex, outside))
+    return np.where((z >= 0) & (q * r <= p * z), 0, np.where(p * r <= -q * z, apex, outside))
