@@ -65,7 +65,8 @@ class ContactDynamics(Dynamics):
         system: M, c, B, J, phi and their derivatives.
         time_step: h [s].
         friction: coefficient of every contact, or one for each, (nc,), >= 0 [-].
-        theta: the system's own parameters, (np,); its nominal ones by default.
+        theta: offsets of the system's own parameters from their nominal values, (np,); none by
+            default.
         threads: how many threads share the knots and step sizes of one call.
 
     Raises:
