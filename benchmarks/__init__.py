@@ -10,5 +10,6 @@ BENCHMARKS = {
     "planar": "cito.benchmarks.planar",
     "random": "cito.benchmarks.random_suite",
     "contact": "cito.benchmarks.contact",
+    "ddp": "cito.benchmarks.ddp",
     "reference": "cito.benchmarks.reference",
 }
