@@ -14,7 +14,7 @@ Every iterate is a hard rollout, and the best one is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
+from itertools import cycle, product
 from typing import ClassVar
 
 import numpy as np
@@ -65,10 +65,13 @@ class Adaptive:
         return _Search(self, descent).run(iterate)
 
 
-# Relative decrease of the cost below which a polish, and a round of excursions, has ended.
-POLISH_TOLERANCE = 1e-5
-ROUND_TOLERANCE = 1e-6
-MAX_POLISH = 12
+POLISH_TOLERANCE = 1e-5  # relative decrease at which a descent ends
+ROUND_TOLERANCE = 1e-6  # relative decrease without which no further round is made
+MAX_DESCENT, MAX_POLISH = 100, 12  # iterations of a descent from the guess, of one in an excursion
+HOPE = 3.
+ENOUGH = 1e-2  # relative decrease by exact steps at which relaxed ones are not tried
+REGULARIZATIONS = (0.0, 0.1)  # of relaxed steps
+KEPT_PROMISE = 0.5  # share of the expected decrease below which a kink is suspected
 
 
 class _Search:
@@ -80,52 +83,74 @@ class _Search:
 
     def run(self, iterate: Iterate) -> Status:
         descent = self._descent
-        ladder = kernels(self._settings, descent.neighbourhood(iterate).linearization.free_velocity)
-        self._polish(iterate, descent.settings.tolerance, limit=200)
-        for _ in range(self._settings.rounds if ladder else 0):
+        ladder = kernels(
+            self._settings, descent.neighbourhood(iterate).linearization.free_velocity
+        )
+        self._descend(iterate, ladder, POLISH_TOLERANCE, MAX_DESCENT)
+        for kernel in ladder[::2]:
+            self._excursion(kernel, iterate)
+        unsuccessful = 0  # kernels that were tried from the present best iterate without success
+        for kernel in cycle(ladder) if ladder else ():
             before = descent.best.cost
-            for kernel in ladder:
-                self._excursion(kernel)
-            if descent.best.cost > before - ROUND_TOLERANCE * abs(before):
+            self._excursion(kernel, descent.best)
+            improved = descent.best.cost < before - ROUND_TOLERANCE * abs(before)
+            unsuccessful = 0 if improved else unsuccessful + 1
+            if unsuccessful == len(ladder):
                 break
         return self._finish()
 
-    def _excursion(self, kernel: Gradient) -> None:
-        """Full steps of `kernel` from the best iterate, polished where the modes are new."""
-        descent, iterate = self._descent, self._descent.best
+    def _excursion(self, kernel: Gradient, iterate: Iterate) -> None:
+        """Full steps of `kernel` from an iterate, polished where the modes are new."""
+        descent = self._descent
         for step in range(1, self._settings.steps + 1):
             following = descent.neighbourhood(iterate).full_step(kernel)
             if following is None:
                 return
+            arrived = abs(following.cost - iterate.cost) <= ROUND_TOLERANCE * abs(iterate.cost)
             iterate = descent.accept(following, "excursion")
             if step % self._settings.every == 0 and _modes(iterate) not in self._seen:
-                self._polish(iterate, POLISH_TOLERANCE, MAX_POLISH)
+                self._descend(iterate, [kernel], POLISH_TOLERANCE, MAX_POLISH)
+            if arrived:
+                return
 
-    def _polish(self, iterate: Iterate, tolerance: float, limit: int) -> Trial | None:
-        """Exact and mode-holding steps until they bring little; returns the last trial."""
+    def _descend(
+        self, iterate: Iterate, kernels: list[Gradient], tolerance: float, limit: int
+    ) -> Trial | None:
+        """Exact, mode-holding and relaxed steps until they bring little; returns the last trial.
+
+        Relaxed steps are tried only where the exact ones bring little. A descent that at its
+        present rate can not reach the best iterate is given up.
+        """
         descent, best = self._descent, None
         self._seen.add(_modes(iterate))
-        for _ in range(limit):
+        for left in reversed(range(limit)):
             neighbourhood = descent.neighbourhood(iterate)
             merit = neighbourhood.current_merit
             trials = [neighbourhood.search(Exact(), 0.0)]
-            held = hold_modes(neighbourhood)
-            if held is not None:
-                trials.append(held)
-            best = min(trials, key=lambda t: np.inf if t.best is None else t.best.merit)
+            if trials[0].decrease(merit) < KEPT_PROMISE * -trials[0].expected:
+                held = hold_modes(neighbourhood)
+                trials += [] if held is None else [held]
+            best = _lowest(trials)
+            if best.decrease(merit) < ENOUGH * abs(merit):
+                trials += [
+                    neighbourhood.search(kernel, regularization, blocks=1)
+                    for regularization, kernel in product(REGULARIZATIONS, kernels)
+                ]
+                best = _lowest(trials)
             gain = best.decrease(merit)
             if gain > 0:
                 assert best.best is not None
-                iterate = descent.accept(best.best, "polish", best)
+                iterate = descent.accept(best.best, "descend", best)
                 self._seen.add(_modes(iterate))
-            if gain <= tolerance * abs(merit):
+            hopeless = HOPE * left * gain < iterate.merit - descent.best.merit
+            if gain <= tolerance * abs(merit) or hopeless:
                 break
         return best
 
     def _finish(self) -> Status:
         """Polish the best iterate to the full tolerance and say how it ended."""
         descent = self._descent
-        last = self._polish(descent.best, descent.settings.tolerance, limit=50)
+        last = self._descend(descent.best, [], descent.settings.tolerance, MAX_DESCENT)
         if last is None or last.best is None:
             return Status.NOT_POSITIVE_DEFINITE
         if len(descent.history) == 1:
@@ -151,3 +176,7 @@ def kernels(settings: Adaptive, free_velocity: Array) -> list[Gradient]:
 
 def _modes(iterate: Iterate) -> bytes:
     return iterate.rollout.modes.tobytes()
+
+
+def _lowest(trials: list[Trial]) -> Trial:
+    return min(trials, key=lambda t: np.inf if t.best is None else t.best.merit)

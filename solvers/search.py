@@ -96,7 +96,9 @@ class Neighbourhood:
             self._transitions[gradient] = self.linearization.with_gradient(gradient)
         return self._transitions[gradient]
 
-    def search(self, gradient: Gradient, regularization: float) -> Trial:
+    def search(
+        self, gradient: Gradient, regularization: float, blocks: int = len(STEP_SIZES)
+    ) -> Trial:
         """Backward pass, then rollouts over the step sizes; the best one is kept."""
         policy = self.backward(gradient, regularization)
         if policy is None:
@@ -104,7 +106,7 @@ class Neighbourhood:
         if self.iterate.gaps is not None:
             self.penalty = max(self.penalty, 2.0 * policy.multiplier)
         best, alpha, full = None, 0.0, None
-        for alphas in STEP_SIZES:
+        for alphas in STEP_SIZES[:blocks]:
             candidates = self.forward(policy, alphas)
             if alphas[0] == 1.0:
                 full = candidates[0]
