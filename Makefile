@@ -1,5 +1,6 @@
 # make demo       installs into .venv and runs the main command
 # make test       the same with the development tools, then linters, types, layers and tests
+# make stub       writes dynamics/_native.pyi anew
 # make sanitize   the tests of what runs in C++, with the address and undefined-behaviour sanitizers
 PYTHON ?= python3
 CXX ?= g++
@@ -9,7 +10,7 @@ SOURCES = pyproject.toml setup.py constraints.txt $(wildcard dynamics/native/*)
 FOLDERS = cito dynamics problems solvers figures benchmarks tests setup.py
 SANITIZED = build/sanitized
 
-.PHONY: demo test sanitize
+.PHONY: demo test stub sanitize
 demo: .venv/demo.stamp
 	$(BIN)/cito bench planar
 
@@ -19,6 +20,11 @@ test: .venv/test.stamp
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
+
+# What the native core offers, for type checkers: to be run after a change of a binding.
+stub: .venv/test.stamp
+	$(BIN)/python -m nanobind.stubgen --quiet -m cito.dynamics._native -o dynamics/_native.pyi
+	sed -i 's/-> tuple: /-> tuple[Any, ...]: /; s/-> object: /-> Any: /; s/^from typing import /from typing import Any, /' dynamics/_native.pyi
 
 # Python itself is not instrumented: hence the preloaded runtimes, and no search for leaks.
 sanitize: .venv/test.stamp

@@ -14,7 +14,8 @@ from cito.problems.problem import Problem
 from cito.problems.registry import make
 from cito.problems.registry import tasks as registered_tasks
 from cito.solvers.adaptive import Adaptive
-from cito.solvers.ddp import DDPSettings, solve_ddp
+from cito.solvers.ddp import solve_ddp
+from cito.solvers.descent import DDPSettings
 from cito.solvers.solution import Solution
 
 __all__ = ["SOLVERS", "gradient_named", "make", "reference", "solve", "tasks"]
@@ -89,6 +90,7 @@ def reference(
     *,
     gap: float = 1e-7,
     time_limit: float = 120.0,
+    controls: ArrayLike | None = None,
     callback: Callback | None = None,
 ) -> Solution:
     """The global optimum of a planar problem with linear dynamics, proven by branch and bound.
@@ -98,7 +100,8 @@ def reference(
         solver: "daqp" (built in), or "gurobi", "cplex", "scip" where installed.
         gap: relative gap between cost and bound at which the proof is complete [-].
         time_limit: wall clock [s].
-        callback: called while the search runs.
+        controls: (N, nu), good ones if any are known: a start, not a restriction.
+        callback: called while the search of "daqp" runs, with nodes, cost and bound.
 
     Returns:
         The hard rollout of the optimal controls, with `bound`, `gap` and `nodes`.
@@ -108,7 +111,9 @@ def reference(
     """
     from cito.solvers.miqp import reference as solve_miqp
 
-    return solve_miqp(problem, solver, gap=gap, time_limit=time_limit, callback=callback)
+    return solve_miqp(
+        problem, solver, gap=gap, time_limit=time_limit, controls=controls, callback=callback
+    )
 
 
 def gradient_named(name: str, **numbers: float) -> Gradient | Adaptive:

@@ -31,8 +31,13 @@ from cito.dynamics.types import (
 class System(Protocol):
     """What `ContactDynamics` steps: a `LinearSystem`, a `SymbolicSystem`, ..."""
 
-    contact_dims: tuple[int, ...]
-    names: tuple[str, ...]
+    @property
+    def contact_dims(self) -> tuple[int, ...]:
+        """Rows of each contact: 1 (N), 2 (T, N) or 3 (T1, T2, N)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the coordinates of q are called."""
 
     @property
     def native(self) -> _native.System:

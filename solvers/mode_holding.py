@@ -28,7 +28,7 @@ WEIGHT = 1e7  # cost of violating a margin by the scale of the margins, in units
 VIOLATED = 1e-6  # margins below -VIOLATED * scale become active
 RELEASED = 1e-11  # active margins above RELEASED * scale pull the wrong way
 MAX_CHANGES = 12  # of the active set
-STEP_SIZES = 2.0 ** -np.arange(0, 5)
+STEP_SIZES: Array = np.exp2(-np.arange(0.0, 5.0))
 
 
 def hold_modes(neighbourhood: Neighbourhood) -> Trial | None:

@@ -20,7 +20,7 @@ from cito.problems.objective import CostExpansion, Objective
 from cito.problems.problem import Problem
 
 # Step sizes, largest first; a further block is rolled out only if the one before brought nothing.
-STEP_SIZES: tuple[Array, ...] = (2.0 ** -np.arange(0, 4), 2.0 ** -np.arange(4, 12))
+STEP_SIZES: tuple[Array, ...] = (np.exp2(-np.arange(0.0, 4.0)), np.exp2(-np.arange(4.0, 12.0)))
 
 
 class Iterate(NamedTuple):
@@ -212,6 +212,6 @@ def multiple_shooting_iterate(
         steps.impulses[:, 0],
         steps.velocities[:, 0],
         steps.modes[:, 0],
-        np.max(steps.residual),
+        np.array(np.max(steps.residual)),
     )
     return Iterate(rollout, gaps, cost, cost)
