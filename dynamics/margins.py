@@ -5,9 +5,9 @@
     clamping     mu lambda_N -+ lambda_T >= 0 (planar: both faces of the cone),
                  mu lambda_N - ||lambda_T|| >= 0, lambda_N >= 0 (spatial)
 
-Impulses are measured as velocities, A_NN lambda, so that all margins are in m/s. Inside its margins
-a step is smooth, and for a linear system it is linear: the cost restricted to one sequence of modes
-is what a quadratic program with these margins as inequalities minimizes.
+Impulses are measured as velocities, A_NN lambda with A_NN held, so that all margins are in m/s.
+Inside its margins a step is smooth, and for a linear system it is linear: the cost restricted to
+one sequence of modes is what a quadratic program with these margins as inequalities minimizes.
 """
 
 from __future__ import annotations

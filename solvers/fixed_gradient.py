@@ -52,7 +52,8 @@ class FixedGradient:
                     return Status.CONVERGED if stationary else Status.STALLED
                 continue
             if stationary:
-                return Status.CONVERGED if len(descent.history) > 1 else Status.NO_GRADIENT
+                blind = len(descent.history) == 1 and merit > 0 and _no_pull(neighbourhood)
+                return Status.NO_GRADIENT if blind else Status.CONVERGED
             full = trials[0].full
             limit = best_merit + (self.uphill - 1) * abs(best_merit)
             if uphill_in_a_row >= self.uphill_steps or full is None or full.merit > limit:
@@ -68,3 +69,9 @@ class FixedGradient:
             if trials[-1].decrease(neighbourhood.current_merit) > 0:
                 return trials, max(i - 1, 0)
         return trials, 0
+
+
+def _no_pull(neighbourhood: Neighbourhood) -> bool:
+    """Whether the controls cost nothing to first order: then, at rest, the states do not pull at
+    them either, while at an optimum the two are usually in balance."""
+    return not neighbourhood.expansion.l_u.any()

@@ -16,6 +16,11 @@ def test_array_is_contiguous_double():
     assert as_array("a", 3).shape == ()
 
 
+def test_large_finite_numbers_pass():
+    for value in ([1e308, 1e308], [-1e200, 1e200]):
+        assert as_array("a", np.array(value)).tolist() == value
+
+
 @pytest.mark.parametrize(
     ("value", "shape", "message"),
     [
@@ -26,6 +31,8 @@ def test_array_is_contiguous_double():
         ([1, 2], (None, 2), r"`a` must have shape \(any, 2\), got \(2,\)"),
         ([[0, 1], [np.nan, 0]], None, r"`a` must be finite, got nan at index \(1, 0\)"),
         ([0, -np.inf], (2,), r"`a` must be finite, got -inf at index \(1,\)"),
+        (np.array([np.inf, -np.inf]), None, r"`a` must be finite, got inf at index \(0,\)"),
+        (np.zeros((2, 3)), (2, 2), r"`a` must have shape \(2, 2\), got \(2, 3\)"),
         (np.nan, (), r"`a` must be finite, got nan"),
     ],
 )

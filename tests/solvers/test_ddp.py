@@ -304,6 +304,17 @@ def test_stops_where_the_gradient_is_blind():
     assert "full-cone" in solution.status.value and not solution.converged
 
 
+def test_start_at_the_optimum_is_converged():
+    problem = linear_quadratic()
+    U, cost = optimum(problem)
+    solution = solve_ddp(problem, Exact(), initial_controls=U)
+    assert solution.status is Status.CONVERGED and solution.iterations == 1
+    assert solution.cost == pytest.approx(cost, rel=1e-12)
+    # Nothing to be done at all: at the target, at rest, without weight.
+    resting = make("friction-braking", start=(0, 0.2, 0, 0))
+    assert solve_ddp(resting, FullCone(0.1)).status is Status.CONVERGED
+
+
 def test_stalls_where_the_relaxed_model_is_off():
     solution = solve_ddp(make("traverse"), FullCone(0.3))
     assert solution.status is Status.STALLED and not solution.converged

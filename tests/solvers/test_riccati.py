@@ -203,6 +203,15 @@ def _tail_value(m: Model, policy: Policy, first: int) -> float:
     return dense_optimum(Model(*(np.concatenate(pair) for pair in zip(lead, tail))))[2]
 
 
+def test_linear_rollout_follows_the_policy():
+    m = random_model(2, gaps=False)
+    policy = native(m)
+    dx, du, _ = follow(m, policy)
+    ours = _native.linear_rollout(m.f_x, m.f_u, policy.k, policy.K)
+    np.testing.assert_allclose(ours[0], dx, atol=1e-12)
+    np.testing.assert_allclose(ours[1], du, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "name", ["f_x", "f_u", "l_x", "l_u", "l_xx", "l_uu", "l_ux", "gaps", "controls", "lower"]
 )
