@@ -364,9 +364,9 @@ def _on_manifold(
             raise ValueError(f"`{label}` must have shape (..., {length}), got {array.shape}")
     batch = batch_axes(name, arrays[0].shape[:-1], other, arrays[1].shape[:-1])
     rows = int(np.prod(batch))
-    matrices = [
+    first, second = (
         np.ascontiguousarray(np.broadcast_to(array, (*batch, length))).reshape(rows, length)
         for array, (_, _, length) in zip(arrays, (left, right))
-    ]
-    out: Array = _native.on_manifold(manifold, *matrices, integrate)
+    )
+    out: Array = _native.on_manifold(manifold, first, second, integrate)
     return out.reshape(*batch, out.shape[-1])
