@@ -86,7 +86,7 @@ class _Search:
         ladder = kernels(
             self._settings, descent.neighbourhood(iterate).linearization.free_velocity
         )
-        self._descend(iterate, ladder, POLISH_TOLERANCE, MAX_DESCENT)
+        self._descend(iterate, ladder[::3], POLISH_TOLERANCE, MAX_DESCENT, enough=np.inf)
         for kernel in ladder[::2]:
             self._excursion(kernel, iterate)
         unsuccessful = 0  # kernels that were tried from the present best iterate without success
@@ -114,11 +114,16 @@ class _Search:
                 return
 
     def _descend(
-        self, iterate: Iterate, kernels: list[Gradient], tolerance: float, limit: int
+        self,
+        iterate: Iterate,
+        kernels: list[Gradient],
+        tolerance: float,
+        limit: int,
+        enough: float = ENOUGH,
     ) -> Trial | None:
         """Exact, mode-holding and relaxed steps until they bring little; returns the last trial.
 
-        Relaxed steps are tried only where the exact ones bring little. A descent that at its
+        Relaxed steps are tried only where the exact ones bring a relative decrease below `enough`. A descent that at its
         present rate can not reach the best iterate is given up.
         """
         descent, best = self._descent, None
@@ -131,7 +136,7 @@ class _Search:
                 held = hold_modes(neighbourhood)
                 trials += [] if held is None else [held]
             best = _lowest(trials)
-            if best.decrease(merit) < ENOUGH * abs(merit):
+            if best.decrease(merit) < enough * abs(merit):
                 trials += [
                     neighbourhood.search(kernel, regularization, blocks=1)
                     for regularization, kernel in product(REGULARIZATIONS, kernels)
