@@ -13,7 +13,7 @@ Each batch has one layout (dims) and one kind:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,7 +158,7 @@ def scaled_residual(
     return worst
 
 
-def _distance(r: Array, z: Array, p: Array, q: Array) -> Array:
+def _distance(r: Any, z: Any, p: Any, q: Any) -> Any:
     """Distance of points (r >= 0, z) to the cone { q r <= p z }."""
     outside = (q * r - p * z) / np.sqrt(p * p + q * q)
     apex = np.hypot(r, z)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -173,6 +173,7 @@ class ContactProblem:
         step ago; where the law has several solutions, the one nearest to it is preferred.
         """
         start = None if warm is None else as_array("warm", warm, self.b.shape)[None]
+        assert self.dims is not None
         out = _native.hard_solve(self.dims, self.A[None], self.b[None], self.mu[None], start)
         impulse, velocity, modes, status, residual, sweeps = (x[0] for x in out)
         return HardSolution(
@@ -197,7 +198,8 @@ class ContactProblem:
         """
         hard = self.solve() if start is None else start
         eps = None if smoothing is None else as_array("smoothing", smoothing, self.mu.shape)[None]
-        out = _native.relaxed_solve(*self._native(hard), gradient.native(), eps)
+        arguments = (*self._native(hard), gradient.native(), eps)
+        out = _native.relaxed_solve(*arguments)
         impulse, velocity, status, residual, iterations, continuations, fallbacks = (
             x[0] for x in out
         )
@@ -229,10 +231,11 @@ class ContactProblem:
         """Like `sensitivity`, with d lambda / d mu and what the relaxed solve reported."""
         hard = self.solve() if start is None else start
         knots = np.array([knot], dtype=np.uint64)
-        out = _native.contact_sensitivity(*self._native(hard), gradient.native(), knots)
+        arguments = (*self._native(hard), gradient.native(), knots)
+        out = _native.contact_sensitivity(*arguments)
         return SensitivityBatch(*(x[0] for x in out))
 
-    def _native(self, hard: HardSolution) -> tuple[Array | IntArray | None, ...]:
+    def _native(self, hard: HardSolution) -> tuple[Any, ...]:
         one = (self.A, self.b, self.mu, hard.impulse, hard.velocity, hard.modes)
         return self.dims, *(x[None] for x in one)
 

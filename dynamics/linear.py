@@ -76,6 +76,7 @@ class LinearSystem:
     @cached_property
     def native(self) -> _native.System:
         """The system as the native core sees it."""
+        assert self.stiffness is not None and self.damping is not None  # set in __post_init__
         return _native.linear_system(
             self.mass_matrix,
             self.stiffness,

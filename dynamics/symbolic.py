@@ -156,8 +156,11 @@ class SymbolicSystem:
     @cached_property
     def native(self) -> Any:
         """The system as the native core sees it."""
+        terms, derivatives, parameter_derivatives = self._programs
         return _native.symbolic_system(
-            *self._programs,
+            terms,
+            derivatives,
+            parameter_derivatives,
             self.nv,
             self.nu,
             self.nominal,

@@ -77,7 +77,8 @@ class _Tape:
         self.work = int(function.sz_w())
 
     def program(self) -> Any:
-        return _native.tape_program(*self.columns, self.constants, self.work)
+        operation, output, first, second = self.columns
+        return _native.tape_program(operation, output, first, second, self.constants, self.work)
 
 
 @cache
