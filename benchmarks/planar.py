@@ -1,7 +1,7 @@
 """The three planar tasks: every gradient and every solver against the proven optimum.
 
-All solves start from zero control. The settings below are the same for a method in all tasks but
-for `full-cone`, whose one rho [J] has to fit the task: that is what `adaptive` does away with.
+All solves start from zero control. A method has the same settings in all tasks but for `full-cone`,
+whose one rho [J] has to fit the task: that is what `adaptive` does away with.
 `ratio` is cost / optimum, the optimum being the mixed-integer reference's, with its proven bound.
 """
 
@@ -15,13 +15,15 @@ from typing import Any
 from cito import api
 from cito.dynamics.gradients import Bundled, Exact, FullCone, Gradient, Randomized, Signorini
 from cito.problems.problem import Problem
-from cito.results import compress_modes
+from cito.results import compress_modes, uninterrupted
 from cito.solvers.adaptive import Adaptive
 from cito.solvers.solution import Solution
 
 TASKS = ("lift-off", "traverse", "friction-braking")
 RHO_SIGNORINI = 0.1  # [J]
 RHO_FULL_CONE = {"lift-off": 0.1, "traverse": 0.03, "friction-braking": 1.0}  # [J]
+RANDOMIZED = Randomized(std=2.0)  # wide enough to see the ground when braking
+BUNDLED = Bundled(offset=0.1, threshold=0.0)  # a mass at rest is loaded below the usual threshold
 REPEATS = 5  # of a DDP solve, for the median of its time
 COLUMNS = {
     "task": "task",
@@ -39,12 +41,12 @@ def rows(quick: bool) -> Iterator[dict[str, Any]]:
     """One row per task and method; the optimum of a task comes first."""
     for task in TASKS:
         problem = api.make(task)
-        best = api.reference(problem)
+        best = uninterrupted(api.reference(problem))
         yield _row(best, best.cost)
         for gradient in gradients(task):
             yield _row(_timed(problem, gradient, 1 if quick else REPEATS), best.cost, gradient)
         if not quick:
-            yield _row(api.solve(problem, solver="mpcc"), best.cost)
+            yield _row(uninterrupted(api.solve(problem, solver="mpcc")), best.cost)
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
@@ -58,37 +60,41 @@ def gradients(task: str) -> list[Gradient | Adaptive]:
         Exact(),
         Signorini(RHO_SIGNORINI),
         FullCone(RHO_FULL_CONE[task]),
-        Randomized(),
-        Bundled(),
+        RANDOMIZED,
+        BUNDLED,
         Adaptive(),
     ]
 
 
-def table(rows: list[dict[str, Any]]) -> list[list[Any]]:
-    """The rows as a person reads them, under the headers of `COLUMNS`."""
-    told = []
+def total(quick: bool) -> int:
+    """How many rows there will be."""
+    return len(TASKS) * (1 + len(gradients(TASKS[0])) + (not quick))
+
+
+def tables(rows: list[dict[str, Any]]) -> list[tuple[list[str], list[list[Any]]]]:
+    """The rows as a person reads them."""
+    cells = []
     for row in rows:
-        modes = ", ".join(compress_modes(modes) for modes in row["modes"])
         shown = row | {
             "method": method_name(row),
             "cost": f"{row['cost']:.6f}",
             "ratio": f"{row['ratio']:.5f}",
-            "modes": modes,
+            "modes": ", ".join(compress_modes(modes) for modes in row["modes"]),
             "solve_time": f"{row['solve_time']:.4f}",
         }
-        told.append([shown[key] for key in COLUMNS])
-    return told
+        cells.append([shown[key] for key in COLUMNS])
+    return [(list(COLUMNS.values()), cells)]
 
 
 def method_name(row: dict[str, Any]) -> str:
     """Solver or gradient, with its rho where it has one to choose."""
-    name = row["gradient"] or {"miqp": "optimum (miqp)"}.get(row["solver"], row["solver"])
-    return f"{name}, rho {row['rho']:g} J" if row["rho"] is not None else str(name)
+    name = row["gradient"] or {"miqp": "miqp (optimum)"}.get(row["solver"], row["solver"])
+    return f"{name} {row['rho']:g} J" if row["rho"] is not None else str(name)
 
 
 def _timed(problem: Problem, gradient: Gradient | Adaptive, repeats: int) -> Solution:
     """The solution under `gradient`, with the median time of several solves that are all alike."""
-    solutions = [api.solve(problem, gradient) for _ in range(repeats)]
+    solutions = [uninterrupted(api.solve(problem, gradient)) for _ in range(repeats)]
     median = statistics.median(solution.solve_time for solution in solutions)
     return replace(solutions[0], solve_time=median)
 
@@ -102,6 +108,7 @@ def _row(
         "gradient": solution.gradient or None,
         "rho": getattr(gradient, "rho", None),
         "delta": getattr(gradient, "delta", None),
+        "settings": None if gradient is None else str(gradient),
         "cost": solution.cost,
         "optimum": optimum,
         "ratio": solution.cost / optimum,

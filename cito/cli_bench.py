@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+from rich.progress import Progress
 
 from cito import figures
 from cito.api import known_name
@@ -18,24 +21,30 @@ Rows = list[dict[str, Any]]
 
 def bench(arguments: argparse.Namespace) -> int:
     """Run a benchmark and print its rows; after Ctrl-C those that there are."""
-    known_name("benchmark", arguments.name, BENCHMARKS)
-    if arguments.seeds and arguments.name != "random":
-        raise ValueError(f"--seeds is for the benchmark random, not for {arguments.name}")
+    name, quick = arguments.name, arguments.quick
+    known_name("benchmark", name, BENCHMARKS)
+    options: dict[str, Any] = {}
+    if arguments.seeds is not None:
+        if name != "random":
+            raise ValueError(f"--seeds is for the benchmark random, not for {name}")
+        options["seeds"] = seed_range(arguments.seeds)
     folder = output_folder("--out", arguments.out)
-    module = import_module(BENCHMARKS[arguments.name])
-    # Row by row where the benchmark can, so that nothing is lost when it is interrupted.
-    produce = getattr(module, "rows", module.run)
+    module = import_module(BENCHMARKS[name])
     rows: Rows = []
     files: list[str] = []
     status = 0
     try:
-        _collect(produce(arguments.quick), rows, arguments.name, arguments.json)
-        if arguments.name == "planar":
-            files = [str(f) for f in figures.make("1", folder, arguments.quick, fresh=True)]
+        with _progress(name, module, quick, options, arguments.json) as advance:
+            for row in _rows(name, module, quick, options, folder):
+                rows.append(row)
+                advance()
+        if name == "planar":
+            files = [str(f) for f in figures.make("1", folder, quick, fresh=True)]
     except KeyboardInterrupt:
         status = 130
     if arguments.json:
-        print_json({"rows": rows, "files": files})
+        summary = {"summary": module.summarize(rows)} if hasattr(module, "summarize") else {}
+        print_json({"rows": rows, "files": files, **summary})
     else:
         print_rows(module, rows)
         for file in files:
@@ -64,20 +73,51 @@ def print_rows(module: Any, rows: Rows) -> None:
     """Rows as the benchmark wants them shown, or as they are."""
     if not rows:
         return
-    if hasattr(module, "table"):
-        print_table(list(module.COLUMNS.values()), module.table(rows))
+    if hasattr(module, "tables"):
+        for headers, cells in module.tables(rows):
+            print_table(headers, cells)
         return
     headers = list(dict.fromkeys(key for row in rows for key in row))
     print_table(headers, ([row.get(key) for key in headers] for row in rows))
 
 
-def _collect(source: Iterable[dict[str, Any]], rows: Rows, name: str, quiet: bool) -> None:
-    with _status(f"{name} ...", quiet) as status:
-        for row in source:
-            rows.append(row)
-            if status is not None:
-                last = ", ".join(str(value) for value in list(row.values())[:3])
-                status.update(f"{name}: {len(rows)} rows, last {last}")
+def seed_range(text: str) -> range:
+    """The seeds A..B-1 of a text A:B.
+
+    Raises:
+        ValueError: it is no such range, or an empty one.
+    """
+    first, _, last = text.partition(":")
+    if not (first.isdecimal() and last.isdecimal() and int(first) < int(last)):
+        raise ValueError(f"--seeds must be A:B with whole numbers A < B, got {text!r}")
+    return range(int(first), int(last))
+
+
+def _rows(
+    name: str, module: Any, quick: bool, options: dict[str, Any], folder: Path
+) -> Iterable[dict[str, Any]]:
+    """Row by row where the benchmark can, so that nothing is lost when it is interrupted."""
+    if not hasattr(module, "rows"):
+        return list(module.run(quick))
+    if name == "random":
+        options = {**options, "folder": folder}
+    rows: Iterable[dict[str, Any]] = module.rows(quick, **options)
+    return rows
+
+
+@contextmanager
+def _progress(
+    name: str, module: Any, quick: bool, options: dict[str, Any], quiet: bool
+) -> Iterator[Callable[[], object]]:
+    """A bar on standard error where a person may be looking; gives what to call for each row."""
+    err = console(stderr=True)
+    if quiet or not err.is_terminal:
+        yield lambda: None
+        return
+    total = module.total(quick, **options) if hasattr(module, "total") else None
+    with Progress(console=err, transient=True) as bar:
+        task = bar.add_task(name, total=total)
+        yield lambda: bar.advance(task)
 
 
 def _status(text: str, quiet: bool) -> Any:

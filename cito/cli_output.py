@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from rich import box
@@ -16,6 +17,7 @@ from rich.text import Text
 from cito.results import json_text
 
 PIPE_WIDTH = 120  # of tables that no terminal sees
+MISSING = "-"
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -31,17 +33,20 @@ def print_json(value: object) -> None:
     print(json_text(value), flush=True)
 
 
-def print_table(
-    headers: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None
-) -> None:
-    """A table with numbers to the right."""
-    rows = [list(row) for row in rows]
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table with numbers to the right; rows whose first cells are equal form a group."""
+    texts = [[cell_text(cell) for cell in row] for row in rows]
+    groups = [list(group) for _, group in groupby(texts, key=lambda row: row[0])]
+    grouped = len(groups) < len(texts)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, header in enumerate(headers):
-        numeric = any(isinstance(row[i], int | float) for row in rows)
+        numeric = all(_is_number(row[i]) or row[i] == MISSING for row in texts)
         table.add_column(header, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell_text(cell)) for cell in row))
+    for group in groups:
+        for k, (first, *others) in enumerate(group):
+            table.add_row(*map(Text, ("" if k else first, *others)))
+        if grouped:
+            table.add_section()
     console().print(table)
 
 
@@ -58,7 +63,7 @@ def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
 def cell_text(value: object) -> str:
     """A value as a table shows it."""
     if value is None:
-        return "-"
+        return MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -84,3 +89,11 @@ def output_folder(option: str, text: str) -> Path:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise ValueError(f"{option}: cannot write to {folder}: {reason}") from error
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

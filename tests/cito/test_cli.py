@@ -139,7 +139,7 @@ MISUSE = {
     "set-shape": (["solve", "traverse", "--set", "target=1,2"], "must have shape"),
     "set-nan": (["solve", "traverse", "--set", "friction=nan"], "must be finite"),
     "set-sign": (["solve", "traverse", "--set", "mass=-1"], "`mass` must be > 0, got -1"),
-    "limit": (["solve", "traverse", "--max-iterations", "-3"], "must be >= 0, got -3"),
+    "limit": (["solve", "traverse", "--max-iterations", "-3"], ">= 0, got -3"),
     "out-is-a-file": (["solve", "traverse", "--out", str(Path(__file__))], "is a file"),
     "out-is-nowhere": (["solve", "traverse", "--out", "/proc/none"], "cannot write to /proc/none"),
     "bench": (["bench", "plannar"], "did you mean planar?"),
@@ -178,26 +178,26 @@ def test_python_m_cito_and_a_closed_pipe() -> None:
 
 
 def test_ctrl_c_prints_the_best_result_and_ends_with_130() -> None:
-    """The process interrupts itself in the second iteration of a solve that would go on."""
+    """The process interrupts itself in the middle of a solve that would go on."""
     code = """
 import os, signal, sys
 import cito.api, cito.cli
-from cito.solvers.ddp import Portfolio
-move, calls = Portfolio.move, []
-def interrupted_move(self, neighbourhood):
+from cito import ContactDynamics
+linearize, calls = ContactDynamics.linearize, []
+def interrupted(self, rollout):
     calls.append(1)
-    if len(calls) == 3:
+    if len(calls) == 6:
         os.kill(os.getpid(), signal.SIGINT)
-    return move(self, neighbourhood)
-Portfolio.move = interrupted_move
-sys.exit(cito.cli.main(["solve", "friction-braking", "--json"]))
+    return linearize(self, rollout)
+ContactDynamics.linearize = interrupted
+sys.exit(cito.cli.main(["solve", "lift-off", "--json", "--gradient", "full-cone"]))
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60
     )
     told = strict_json(done.stdout)
     assert (done.returncode, done.stderr, told["status"]) == (130, "", "interrupted")
-    assert told["cost"] < 2.796675
+    assert told["cost"] < 50 and told["iterations"] < 13
 
 
 def test_an_interrupt_before_any_result_is_130_without_a_traceback() -> None:
