@@ -21,6 +21,7 @@ from cito.dynamics.types import Array, positive
 from cito.problems.objective import Objective
 from cito.problems.problem import Problem
 from cito.solvers.complementarity_model import ComplementarityModel, NonlinearProgram, Trajectory
+from cito.solvers.interrupts import noticed_interrupts
 from cito.solvers.solution import Solution, Status
 
 # Relaxation of the complementarity products [J], from a loose start to about rounding.
@@ -73,7 +74,7 @@ def solve_complementarity(
 
     plan, history = _follow_homotopy(model, guess, stages, max_iterations, deadline)
     candidates = [plan]
-    if time.perf_counter() < deadline:
+    if time.perf_counter() < deadline and not _interrupted(history):
         polished, row = _polish(model, plan, max_iterations, deadline)
         candidates.append(polished)
         history.append(row)
@@ -98,7 +99,7 @@ def _follow_homotopy(
         if not np.isfinite(w_next).all():
             break
         w = w_next
-        if STATUSES.get(row["message"]) is Status.TIME_LIMIT:
+        if STATUSES.get(row["message"]) is Status.TIME_LIMIT or _interrupted(history):
             break
     return model.trajectory(w), history
 
@@ -137,19 +138,20 @@ def _solve(
         },
     }
     solver = ca.nlpsol("solver", "ipopt", program.nlp, settings)
-    result = solver(
-        x0=w,
-        lbx=program.lower,
-        ubx=program.upper,
-        lbg=program.g_lower,
-        ubg=program.g_upper,
-        **parameters,
-    )
+    with noticed_interrupts() as interrupts:
+        result = solver(
+            x0=w,
+            lbx=program.lower,
+            ubx=program.upper,
+            lbg=program.g_lower,
+            ubg=program.g_upper,
+            **parameters,
+        )
     stats = solver.stats()
     return result["x"].full().ravel(), {
         "objective": float(result["f"]),
         "iterations": int(stats["iter_count"]),
-        "message": str(stats["return_status"]),
+        "message": "User_Requested_Stop" if interrupts else str(stats["return_status"]),
     }
 
 
@@ -171,7 +173,9 @@ def _simulate(
     best = int(np.argmin([cost for cost, _ in rollouts]))
     cost, rollout = rollouts[best]
     status = _status(cost, history[best - len(rollouts)])
-    if status is Status.SOLVER_FAILED:
+    if _interrupted(history):
+        status = Status.INTERRUPTED
+    if status in (Status.SOLVER_FAILED, Status.INTERRUPTED):
         cost, rollout = min((cost, rollout), simulate(guess), key=lambda pair: pair[0])
     return Solution(
         task=problem.name,
@@ -190,6 +194,11 @@ def _simulate(
         time_step=problem.dynamics.time_step,
         history=tuple(history),
     )
+
+
+def _interrupted(history: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether Ctrl-C was pressed in the last stage."""
+    return STATUSES.get(history[-1]["message"]) is Status.INTERRUPTED
 
 
 def _status(cost: float, row: dict[str, Any]) -> Status:

@@ -1,0 +1,64 @@
+"""Ctrl-C in the middle of IPOPT: the solver stops, and says why."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import cito
+from cito.solvers.complementarity import solve_complementarity
+from cito.solvers.interrupts import noticed_interrupts
+
+
+def test_an_interrupt_is_noticed_and_raised_and_the_handler_put_back() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with noticed_interrupts() as noticed:
+        assert not noticed
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        assert noticed == [signal.SIGINT]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_other_threads_and_other_handlers_are_left_alone() -> None:
+    def handler(number: int, frame: object) -> None:
+        raise AssertionError("no signal is sent here")
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with noticed_interrupts() as noticed:
+            assert signal.getsignal(signal.SIGINT) is handler and not noticed
+    finally:
+        signal.signal(signal.SIGINT, before)
+    seen: list[list[int]] = []
+
+    def work() -> None:
+        with noticed_interrupts() as noticed:
+            seen.append(noticed)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [[]] and signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_complementarity_program_ends_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal comes while IPOPT is at work, from a timer that starts when it does."""
+    from cito.solvers import complementarity
+
+    make_solver = complementarity.ca.nlpsol
+
+    def interrupted_solver(*arguments: object) -> object:
+        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+        solver = make_solver(*arguments)
+        timer.start()
+        return solver
+
+    monkeypatch.setattr(complementarity.ca, "nlpsol", interrupted_solver)
+    solution = solve_complementarity(cito.make("hop"))
+    assert solution.status is cito.Status.INTERRUPTED
+    assert len(solution.history) == 1
+    assert solution.contact_residual < 1e-9
