@@ -34,7 +34,8 @@ from cito.problems import make as make_problem
 from cito.solvers import Adaptive, Solution, Status, solve_ddp
 
 TASKS = ("lift-off", "traverse", "friction-braking")
-HORIZON, QUICK_HORIZON = 30, 20
+HORIZON, QUICK_HORIZON = 30, 12
+PROOF_LIMIT = 600.0  # of one mixed-integer reference [s]
 RHO_SIGNORINI, RHO_FULL_CONE = 0.1, (0.03, 0.1, 1.0)  # [J]
 
 
@@ -88,7 +89,7 @@ def compute(path: Path, quick: bool) -> None:
             if method.gradient is None:
                 from cito.solvers.miqp import reference  # pulls in cvxpy
 
-                solution = reference(problem)
+                solution = reference(problem, time_limit=PROOF_LIMIT)
             else:
                 solution = solve_ddp(problem, method.gradient)
             name = f"{task}/{method.key}"
@@ -197,10 +198,13 @@ def _draw_costs(axes: Axes, run: runs.Run, task: str) -> None:
         stuck = facts["status"] == Status.NO_GRADIENT.name
         axes.hlines(row, 1, ratio, color=look.color, linewidth=2.5, alpha=0.35)
         axes.plot(ratio, row, marker="X" if stuck else look.marker, color=look.color, markersize=7)
+        text = f"{ratio:.4f}" if ratio < 2 else f"{ratio:.2f}"
+        if "gap" in facts:
+            proven = facts["status"] == Status.OPTIMAL.name
+            text += ", proven" if proven else f", bound {facts['bound'] / best:.4f}"
         axes.annotate(
-            f"{ratio:.4f}" if ratio < 2 else f"{ratio:.2f}", (ratio, row), (8, 0),
-            textcoords="offset points", va="center", fontsize=8,
-        )  # fmt: skip
+            text, (ratio, row), (8, 0), textcoords="offset points", va="center", fontsize=8
+        )
     axes.axvline(1, color=style.OPTIMUM.color, linewidth=1, zorder=0)
     axes.set_xscale("log")
     axes.set_xlim(0.93, 22)
