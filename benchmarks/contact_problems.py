@@ -3,7 +3,7 @@
 Each batch has one layout (dims) and one kind:
 
     spectral      random eigenvectors, eigenvalues log-uniform down to 1/cond, any b
-    articulated   A = J M^-1 J' of nv coordinates, often fewer than rows (redundant contacts), b = J v
+    articulated   A = J M^-1 J' of nv coordinates, often fewer than rows (redundant), b = J v
     masses        a chain of bodies of mass 1 to 1000 kg, each contact between neighbours
     duplicate     every contact twice
     degenerate    built backwards from a solution with contacts at the apex (impulse and velocity
@@ -52,7 +52,6 @@ def random_batch(rng: np.random.Generator, kind: str, m: int) -> Batch:
         dims[:] = 3
     if kind == "duplicate":
         dims[nc // 2 :] = dims[: nc // 2]
-    n = int(dims.sum())
     mu = rng.uniform(0, 2, (m, nc)) * (rng.random((m, nc)) > 0.05)
     J = _square_root(rng, kind, dims, m)
     v = rng.normal(size=(m, J.shape[2]))
@@ -108,7 +107,9 @@ def _chain(rng: np.random.Generator, dims: IntArray, m: int) -> Array:
     return J
 
 
-def _degenerate_solution(rng: np.random.Generator, dims: IntArray, mu: Array) -> tuple[Array, Array]:
+def _degenerate_solution(
+    rng: np.random.Generator, dims: IntArray, mu: Array
+) -> tuple[Array, Array]:
     """Impulses and velocities that solve the hard law, many of them at its corners."""
     m, n = len(mu), int(dims.sum())
     impulse, velocity = np.zeros((m, n)), np.zeros((m, n))

@@ -3,11 +3,11 @@
     sigma = A lambda + b
     K_mu  contains  lambda  perpendicular to  sigma + Gamma_mu(sigma)  in  K_mu*
 
-lambda [N s] are contact impulses, sigma [m/s] contact velocities, A = J M^-1 J' [1/kg] the Delassus
-matrix, b [m/s] the free velocity with the gap term, Gamma_mu(sigma) = (0, mu ||sigma_T||). Rows of a
-contact are (T1, T2, N), (T, N) or, without friction, (N). This is Signorini's law, Coulomb's law and
-the maximum dissipation principle, solved as they stand; `relax` and `sensitivity` belong to the
-backward pass and never change what `solve` returns.
+lambda [N s] are contact impulses, sigma [m/s] contact velocities, A = J M^-1 J' [1/kg] the
+Delassus matrix, b [m/s] the free velocity with the gap term, Gamma_mu(sigma) = (0, mu ||sigma_T||).
+Rows of a contact are (T1, T2, N), (T, N) or, without friction, (N). This is Signorini's law,
+Coulomb's law and the maximum dissipation principle, solved as they stand; `relax` and `sensitivity`
+belong to the backward pass and never change what `solve` returns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cito.dynamics import _native
 from cito.dynamics.gradients import Gradient
@@ -176,9 +176,7 @@ class ContactProblem:
         assert self.dims is not None
         out = _native.hard_solve(self.dims, self.A[None], self.b[None], self.mu[None], start)
         impulse, velocity, modes, status, residual, sweeps = (x[0] for x in out)
-        return HardSolution(
-            impulse, velocity, modes, _HARD[status], float(residual), int(sweeps)
-        )
+        return HardSolution(impulse, velocity, modes, _HARD[status], float(residual), int(sweeps))
 
     def relax(
         self,
@@ -297,7 +295,7 @@ def sensitivity_batch(
 
     Args:
         hard: their hard solutions; solved here by default.
-        knots: (m,) whole numbers >= 0 that select the samples of `Randomized`; 0, 1, ... by default.
+        knots: (m,) whole numbers >= 0 that select the samples of `Randomized`; by default 0, 1, ...
     """
     problem = _batch(A, b, mu, dims)
     threads = _threads(threads)

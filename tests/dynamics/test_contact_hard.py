@@ -1,4 +1,4 @@
-"""The hard contact law as physics: every answer is judged by the law, not by another solver's number."""
+"""The hard contact law as physics: answers are judged by the law, not by a solver's number."""
 
 import numpy as np
 import pytest
@@ -88,9 +88,7 @@ def test_random_suite():
     assert (status != 0).mean() <= 1e-3
 
 
-@given(
-    st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.floats(-3, 3), st.floats(0, 2 * np.pi)
-)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.floats(-3, 3), st.floats(0, 2 * np.pi))
 @settings(max_examples=40)
 def test_units_and_tangent_frames_do_not_matter(seed, kind, decade, angle):
     batch = random_batch(np.random.default_rng(seed), kind, 1)
@@ -182,6 +180,13 @@ def test_redundant_contacts(slip):
     total = J.T @ solution.impulse
     assert np.isclose(total[2], 2 * 0.25, atol=1e-12)
     assert np.isclose(total[0], -min(2 * slip, 0.5 * 0.5), atol=1e-12)
+
+
+def test_redundant_contacts_at_rest_share_the_load_and_do_not_brace():
+    A, b, *_ = box_on_four_corners()
+    solution = ContactProblem(A, b, 0.5).solve()
+    assert (solution.modes == CLAMPING).all()
+    assert np.allclose(solution.impulse.reshape(4, 3), [0, 0, 2 * 0.25 / 4], atol=1e-10)
 
 
 def test_contact_without_inertia_coupling_and_zero_block():

@@ -87,8 +87,9 @@ def test_batches_and_threads_equal_single_solves(kind):
     scale = np.abs(b).max() ** 2 / np.abs(A).max()
     for gradient in (FullCone(0.1 * scale), Signorini(0.1 * scale), Randomized(0.1, 4), Exact()):
         one = solve_batch(A, b, mu, dims), relax_batch(A, b, mu, gradient, dims)
-        two = solve_batch(A, b, mu, dims, threads=3), relax_batch(
-            A, b, mu, gradient, dims, threads=3
+        two = (
+            solve_batch(A, b, mu, dims, threads=3),
+            relax_batch(A, b, mu, gradient, dims, threads=3),
         )
         for x, y in zip(one, two):
             assert all(np.array_equal(p, q) for p, q in zip(x, y))

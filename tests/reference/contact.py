@@ -140,8 +140,8 @@ def jacobians(law: Law, l: Array, s: Array, mu: Array) -> tuple[Array, Array, Ar
 def point(
     law: Law, dims: Sequence[int], A: Array, b: Array, mu: Array, l: Array, s: Array
 ) -> tuple[Array, Array]:
-    """Root (lambda, sigma = A lambda + b) by Newton's method from a start with lambda_N, sigma_N > 0,
-    steps halved while they leave that."""
+    """Root (lambda, sigma = A lambda + b) by Newton's method from a start with lambda_N > 0 and
+    sigma_N > 0, steps halved while they leave that."""
     N = np.cumsum(dims) - 1
     for _ in range(200):
         gap = A @ l + b - s
