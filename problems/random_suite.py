@@ -6,7 +6,7 @@ With `numpy.random.default_rng(seed)`, in this order (U: uniform):
     friction    U(0.2, 1.2)
     time step   0.03, 0.05 or 0.08 s
     horizon     15 .. 30 steps
-    start       p_z = 0 with probability 0.6, else U(0.05, 0.4) m; v_x U(-1.5, 1.5) m/s; p_x = v_z = 0
+    start       p_z = 0 with probability 0.6, else U(0.05, 0.4) m; v_x U(-1.5, 1.5) m/s; rest 0
     target      p_x U(-1.5, 1.5) m; p_z U(0.1, 0.6) m with probability 0.6, else 0; at rest
     weights     Q, R, Q_f of a task drawn from the three, each entry times 5^U(-1, 1)
 

@@ -27,6 +27,7 @@ from cito.problems.objective import Objective
 from cito.problems.problem import Problem
 from cito.solvers.miqp_bounds import big_m
 from cito.solvers.miqp_branch_and_bound import BranchAndBound, Callback
+from cito.solvers.miqp_convexify import Products
 from cito.solvers.miqp_model import Binaries, CondensedProgram, Statement, condense, state
 from cito.solvers.miqp_polish import polish
 from cito.solvers.solution import Solution, Status
@@ -144,6 +145,7 @@ def _search(
         deadline=deadline,
         rounding=lambda z: program.binaries_of(simulate(z).rollout),
         guesses=[program.binaries_of(incumbent.rollout)],
+        products=Products(*program.products()),
         callback=callback,
     )
     with warnings.catch_warnings():

@@ -25,6 +25,7 @@ from cvxpy.reductions.solution import failure_solution
 from cvxpy.reductions.solvers.qp_solvers.qp_solver import QpSolver
 
 from cito.dynamics.types import Array
+from cito.solvers.miqp_convexify import Products
 from cito.solvers.miqp_model import Quadratic
 from cito.solvers.miqp_nodes import OPEN, Decisions, Nodes, Program, Relaxation, WorkingSet
 
@@ -59,6 +60,7 @@ class Search:
         deadline: of `time.perf_counter`.
         rounding: guesses all binaries from the minimizer of a node.
         guesses: binaries to start with.
+        products: never positive at feasible points; they sharpen the bounds.
         callback: told how far the search is.
     """
 
@@ -67,6 +69,7 @@ class Search:
     deadline: float = np.inf
     rounding: Rounding | None = None
     guesses: Sequence[Decisions] = ()
+    products: Products | None = None
     callback: Callback | None = None
 
     z: Array | None = None
@@ -100,7 +103,7 @@ class Search:
         return self
 
     def _run(self) -> None:
-        self._nodes = Nodes(self.program)
+        self._nodes = Nodes(self.program, self.products)
         for guess in self.guesses:
             self._try(guess)
         root = np.full(self._nodes.binaries, OPEN, dtype=np.int8)
@@ -135,7 +138,7 @@ class Search:
         return [left for left in heap if left.bound < self.cutoff]
 
     def _sharpen(self, node: _Node, rest: list[_Node]) -> list[_Node]:
-        """The children of a node under a relaxation of its own; `rest` where it helps too little."""
+        """A node's children under a relaxation of its own; `rest` where it helps too little."""
         sharp = self._nodes.sharpen(node.decisions)
         if sharp is None:
             return rest

@@ -112,6 +112,18 @@ class CondensedProgram:
             return np.zeros(0, dtype=np.int8)
         return np.array(columns, dtype=np.int8).T.ravel()
 
+    def products(self) -> tuple[Array, Array]:
+        """Factors, rows over (z, 1), of products <= 0 that the statement only implies.
+
+        -b at a knot times sigma_N of the knot before: what pushes came from above the ground. The
+        relaxation of a step cannot see it, and it sharpens the bounds greatly.
+        """
+        later = np.arange(len(self.edges), self.binaries)
+        impulse = np.eye(len(self.objective.gradient) + 1)[self.controls + later]
+        before = later - len(self.edges)
+        opening = np.column_stack([self.opening.matrix, self.opening.offset])[before]
+        return -impulse, opening
+
 
 def condense(problem: Problem) -> CondensedProgram:
     """Eliminate the states of `problem`.

@@ -50,15 +50,22 @@ class Relaxed(NamedTuple):
 
 
 class Nodes:
-    """Solves the relaxation at any node of one program."""
+    """Solves the relaxation at any node of one program.
 
-    def __init__(self, program: Program) -> None:
+    Args:
+        program: the program.
+        products: further products that are never positive at feasible points.
+    """
+
+    def __init__(self, program: Program, products: Products | None = None) -> None:
         _check(program)
         self.binaries = program.C.shape[1]
         self._collect_rows(program)
         lower, upper = self.limits(np.full(self.binaries, OPEN, dtype=np.int8))
         self._exact = Relaxation(program.objective, self._A, lower, upper)
         self._products = self._find_products()
+        if products is not None:
+            self._products = Products(*map(np.vstack, zip(self._products, products)))
 
     def sharpen(self, decisions: Decisions) -> Relaxation | None:
         """An objective bent to charge for violated binaries, for this node and those below it."""
@@ -79,8 +86,9 @@ class Nodes:
     ) -> Relaxed:
         """The bound of a node and the minimizer to branch on.
 
-        `sharp` was made for this node or one above. The bent objective bounds better; its minimizer is useless for branching where it violates
-        no open binary, and then the exact objective takes over.
+        `sharp` was made for this node or one above: its bent objective bounds better. Where its
+        minimizer violates no open binary, and so is useless for branching, the exact objective
+        takes over.
         """
         lower, upper = self.limits(decisions)
         if sharp is None:
