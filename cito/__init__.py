@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cito.api import make, reference, solve, tasks
+    from cito.api import make, solve, tasks
     from cito.dynamics.base import Dynamics, Linearization, Rollout, Transition
     from cito.dynamics.check import GradientReport, check_gradients
     from cito.dynamics.contact_dynamics import ContactDynamics
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cito.problems.registry import task
     from cito.results import load
     from cito.solvers.adaptive import Adaptive
+    from cito.solvers.miqp import reference
     from cito.solvers.solution import Solution, Status
 
 __version__ = "0.1.0"
@@ -71,7 +72,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "cito.api": "make reference solve tasks",
+    "cito.api": "make solve tasks",
     "cito.dynamics.base": "Dynamics Linearization Rollout Transition",
     "cito.dynamics.check": "GradientReport check_gradients",
     "cito.dynamics.contact_dynamics": "ContactDynamics",
@@ -83,6 +84,7 @@ _NAMES = {
     "cito.problems.registry": "task",
     "cito.results": "load",
     "cito.solvers.adaptive": "Adaptive",
+    "cito.solvers.miqp": "reference",
     "cito.solvers.solution": "Solution Status",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

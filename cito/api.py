@@ -18,7 +18,7 @@ from cito.solvers.ddp import solve_ddp
 from cito.solvers.descent import DDPSettings
 from cito.solvers.solution import Solution
 
-__all__ = ["SOLVERS", "gradient_named", "make", "reference", "solve", "tasks"]
+__all__ = ["SOLVERS", "gradient_named", "make", "solve", "tasks"]
 
 SOLVERS = {
     "ddp": "differential dynamic programming over hard contact, with a contact gradient",
@@ -84,38 +84,6 @@ def solve(
     return {"ddp": _solve_ddp, "mpcc": _solve_mpcc, "miqp": _solve_miqp}[solver](problem, given)
 
 
-def reference(
-    problem: Problem,
-    solver: str = "daqp",
-    *,
-    gap: float = 1e-7,
-    time_limit: float = 120.0,
-    controls: ArrayLike | None = None,
-    callback: Callback | None = None,
-) -> Solution:
-    """The global optimum of a planar problem with linear dynamics, proven by branch and bound.
-
-    Args:
-        problem: of a planar `LinearSystem`, with quadratic costs.
-        solver: "daqp" (built in), or "gurobi", "cplex", "scip" where installed.
-        gap: relative gap between cost and bound at which the proof is complete [-].
-        time_limit: wall clock [s].
-        controls: (N, nu), good ones if any are known: a start, not a restriction.
-        callback: called while the search of "daqp" runs, with nodes, cost and bound.
-
-    Returns:
-        The hard rollout of the optimal controls, with `bound`, `gap` and `nodes`.
-
-    Raises:
-        ValueError: a problem that is no planar linear one, or an unknown solver.
-    """
-    from cito.solvers.miqp import reference as solve_miqp
-
-    return solve_miqp(
-        problem, solver, gap=gap, time_limit=time_limit, controls=controls, callback=callback
-    )
-
-
 def gradient_named(name: str, **numbers: float) -> Gradient | Adaptive:
     """The contact gradient called `name` with some of its numbers set.
 
@@ -167,6 +135,8 @@ def _solve_mpcc(problem: Problem, given: dict[str, Any]) -> Solution:
 
 
 def _solve_miqp(problem: Problem, given: dict[str, Any]) -> Solution:
+    from cito.solvers.miqp import reference
+
     _only("miqp", given, ("time_limit", "callback"))
     return reference(problem, **given)
 
