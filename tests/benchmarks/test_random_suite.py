@@ -53,7 +53,7 @@ def test_an_unproven_optimum_is_judged_by_its_bound() -> None:
 def test_the_summary_counts_what_is_close() -> None:
     ratios = [1.0, 1.0005, 1.002, 1.3, float("inf")]
     rows = [
-        {"method": "m", "seed": seed, "ratio": ratio, "solve_time": 0.1 * seed}
+        {"method": "m", "seed": seed, "ratio": ratio, "solve_time": 0.1 * seed, "proven": seed != 2}
         for seed, ratio in enumerate(ratios)
     ]
     [entry] = random_suite.summarize(rows)
@@ -62,8 +62,8 @@ def test_the_summary_counts_what_is_close() -> None:
     assert (entry["median_ratio"], entry["worst_ratio"]) == (1.002, float("inf"))
     assert entry["median_time"] == pytest.approx(0.2)
     assert entry["failures"] == {3: 1.3, 4: float("inf")}
-    summary, failures = random_suite.tables(rows)
-    assert failures[1] == [["m", "3 (1.3), 4 (inf)"]]
+    _, failures, unproven = random_suite.tables(rows)
+    assert failures[1] == [["m", "3 (1.3), 4 (inf)"]] and unproven[1] == [["2"]]
 
 
 def test_a_stopped_run_goes_on_where_it_stopped(small: list[int], tmp_path: Path) -> None:
