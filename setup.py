@@ -21,9 +21,9 @@ class BuildNative(build_ext):
         command = getattr(self.compiler, "compiler_cxx", None) or ["c++"]
         if os.name == "posix" and shutil.which(command[0]) is None:
             sys.exit(
-                f"cito needs a C++17 compiler to build its native core, and `{command[0]}` was not "
-                "found: install one (Debian/Ubuntu: apt install g++; macOS: xcode-select --install) "
-                "or set CXX to yours, then install cito again."
+                f"cito needs a C++17 compiler to build its native core, and `{command[0]}` was "
+                "not found: install one (Debian/Ubuntu: apt install g++; macOS: xcode-select "
+                "--install) or set CXX to yours, then install cito again."
             )
         super().build_extensions()
 

@@ -1,6 +1,7 @@
 """The three planar reference tasks: a point mass over flat ground, solved from zero control.
 
-    J = 1/2 sum_k (x_k - x_g)' Q (x_k - x_g) + 1/2 sum_k u_k' R u_k + 1/2 (x_N - x_g)' Q_f (x_N - x_g)
+    J = 1/2 sum_k (x_k - x_g)' Q (x_k - x_g) + 1/2 sum_k u_k' R u_k
+        + 1/2 (x_N - x_g)' Q_f (x_N - x_g)
 
 x = (p_x, p_z, v_x, v_z), u = force on the mass. Each needs a contact event that the derivative
 within the current mode does not see: lifting off, sliding, and pressing down to brake.

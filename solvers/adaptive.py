@@ -123,8 +123,8 @@ class _Search:
     ) -> Trial | None:
         """Exact, mode-holding and relaxed steps until they bring little; returns the last trial.
 
-        Relaxed steps are tried only where the exact ones bring a relative decrease below `enough`. A descent that at its
-        present rate can not reach the best iterate is given up.
+        Relaxed steps are tried only where the exact ones bring a relative decrease below `enough`.
+        A descent that at its present rate can not reach the best iterate is given up.
         """
         descent, best = self._descent, None
         self._seen.add(_modes(iterate))
