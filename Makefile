@@ -26,14 +26,16 @@ stub: .venv/test.stamp
 	$(BIN)/python -m nanobind.stubgen --quiet -m cito.dynamics._native -o dynamics/_native.pyi
 	sed -i 's/-> tuple: /-> tuple[Any, ...]: /; s/-> object: /-> Any: /; s/^from typing import /from typing import Any, /' dynamics/_native.pyi
 
-# Python itself is not instrumented: hence the preloaded runtimes, and no search for leaks.
+# Python itself is not instrumented: hence the preloaded runtimes, and no search for leaks. CasADi
+# loads IPOPT in a way that the sanitizer does not allow: no tests that call it.
 sanitize: .venv/test.stamp
 	CITO_SANITIZE=address,undefined CXX=$(CXX) $(BIN)/python setup.py --quiet \
 	  build --build-base $(SANITIZED)-objects --build-lib $(SANITIZED)
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	  PYTHONMALLOC=malloc \
-	  $(BIN)/pytest -o pythonpath="$(SANITIZED) ." -p no:cacheprovider tests/dynamics tests/solvers
+	  $(BIN)/pytest -o pythonpath="$(SANITIZED) ." -p no:cacheprovider tests/dynamics tests/solvers \
+	  --ignore tests/solvers/test_complementarity.py --ignore tests/solvers/test_interrupts.py
 
 .venv/demo.stamp: $(SOURCES) | .venv
 	$(INSTALL) .
