@@ -25,7 +25,7 @@ from cito.dynamics.base import Rollout
 from cito.dynamics.types import Array, as_array, positive
 from cito.problems.objective import Objective
 from cito.problems.problem import Problem
-from cito.solvers.miqp_bounds import big_m
+from cito.solvers.miqp_bounds import big_m, relaxed_cost
 from cito.solvers.miqp_branch_and_bound import BranchAndBound, Callback
 from cito.solvers.miqp_convexify import Products
 from cito.solvers.miqp_model import Binaries, CondensedProgram, Statement, condense, state
@@ -92,7 +92,9 @@ def reference(
     if solver == "daqp":
         outcome = _search(statement, program, simulate, incumbent, gap, deadline, callback)
     else:
-        outcome = _ask(solver, statement, gap * incumbent.cost, deadline)
+        absolute_gap = gap * max(relaxed_cost(program), 1e-9)
+        constant = program.objective.constant
+        outcome = _ask(solver, statement, constant, absolute_gap, deadline)
 
     history: dict[str, Any] = {"message": outcome.message}
     best = incumbent
@@ -148,11 +150,16 @@ def _search(
         products=Products(*program.products()),
         callback=callback,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a limit was reached: our status says so
-        statement.problem.solve(solver=solver)
+    try:
+        with warnings.catch_warnings():
+            # That a limit was reached is told by the status.
+            warnings.simplefilter("ignore", UserWarning)
+            statement.problem.solve(solver=solver)
+    except KeyboardInterrupt:  # while cvxpy was compiling
+        pass
     search = solver.search
-    assert search is not None
+    if search is None:
+        return Outcome(None, None, 0, Status.INTERRUPTED, "interrupted")
     if search.interrupted:
         status = Status.INTERRUPTED
     elif search.closed:
@@ -163,10 +170,38 @@ def _search(
     return Outcome(search.binaries, bound, search.count, status, statement.problem.status)
 
 
-def _ask(name: str, statement: Statement, gap: float, deadline: float) -> Outcome:
-    """Another solver through cvxpy; `gap` is absolute, as the constant of J is hidden from it."""
+def _ask(name: str, statement: Statement, constant: float, gap: float, deadline: float) -> Outcome:
+    """Another solver through cvxpy, which hides the constant of J from it: `gap` is absolute."""
     seconds = max(deadline - time.perf_counter(), 1e-3)
-    options: dict[str, dict[str, Any]] = {
+    options = _options(gap, seconds)[name]
+    problem = statement.problem
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # the status tells that a limit was reached
+            problem.solve(solver=name.upper(), **options)
+    except KeyboardInterrupt:
+        return Outcome(None, None, None, Status.INTERRUPTED, "interrupted")
+    except Exception as error:  # whatever a foreign solver raises: licence, size, numbers
+        return Outcome(None, None, None, Status.SOLVER_FAILED, f"{name}: {error}")
+    c = None if statement.c is None else statement.c.value
+    if statement.z.value is None:
+        status = Status.INFEASIBLE if problem.status == cp.INFEASIBLE else Status.GAP_OPEN
+        return Outcome(None, None, None, status, str(problem.status))
+    optimal = problem.status == cp.OPTIMAL
+    bound, nodes = float(problem.value) - gap if optimal else None, None
+    if name == "gurobi":
+        model = problem.solver_stats.extra_stats
+        bound, nodes = float(model.ObjBound) + constant, int(model.NodeCount)
+    binaries = np.zeros(0, np.int8) if c is None else np.asarray(c > 0.5, dtype=np.int8)
+    status = Status.OPTIMAL if optimal else Status.GAP_OPEN
+    return Outcome(binaries, bound, nodes, status, str(problem.status))
+
+
+def _options(gap: float, seconds: float) -> dict[str, dict[str, Any]]:
+    """Each solver's words for an absolute gap, a time limit and one thread."""
+    return {
         "gurobi": {"MIPGap": 0.0, "MIPGapAbs": gap, "TimeLimit": seconds, "Threads": 1},
         "cplex": {
             "cplex_params": {
@@ -178,26 +213,6 @@ def _ask(name: str, statement: Statement, gap: float, deadline: float) -> Outcom
         },
         "scip": {"scip_params": {"limits/gap": 0.0, "limits/absgap": gap, "limits/time": seconds}},
     }
-    problem = statement.problem
-    try:
-        problem.solve(solver=name.upper(), **options[name])
-    except KeyboardInterrupt:
-        return Outcome(None, None, None, Status.INTERRUPTED, "interrupted")
-    except Exception as error:  # whatever a foreign solver raises: licence, size, numbers
-        return Outcome(None, None, None, Status.SOLVER_FAILED, f"{name}: {error}")
-    c = None if statement.c is None else statement.c.value
-    if statement.z.value is None:
-        status = Status.INFEASIBLE if problem.status == cp.INFEASIBLE else Status.GAP_OPEN
-        return Outcome(None, None, None, status, str(problem.status))
-    optimal = problem.status == cp.OPTIMAL
-    bound = float(problem.value) - gap if optimal else None
-    nodes = None
-    if name == "gurobi":
-        model = problem.solver_stats.extra_stats
-        nodes = int(model.NodeCount)
-    binaries = np.zeros(0, np.int8) if c is None else np.asarray(c > 0.5, dtype=np.int8)
-    status = Status.OPTIMAL if optimal else Status.GAP_OPEN
-    return Outcome(binaries, bound, nodes, status, str(problem.status))
 
 
 def _solution(

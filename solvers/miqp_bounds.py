@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import daqp
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 # The constants are enlarged by this much [-], so that rounding never makes them too small.
 MARGIN = 1e-6
+INFINITE = 1e30  # what DAQP takes for infinity
 
 
 class Bounds(NamedTuple):
@@ -53,3 +55,14 @@ def big_m(program: CondensedProgram, cost: float) -> Bounds:
         opening=largest(program.opening),
         slip=largest(program.slip),
     )
+
+
+def relaxed_cost(program: CondensedProgram) -> float:
+    """The optimum if contacts could push at a distance and along any friction; 0 where unknown."""
+    H, f, constant = program.objective
+    edges, touching = len(f) - program.controls, program.normal
+    lower = np.concatenate([program.lower, np.zeros(edges), -touching.offset])
+    upper = np.append(program.upper, np.full(edges + len(touching.offset), INFINITE))
+    limits = np.minimum(upper, INFINITE), np.maximum(lower, -INFINITE)
+    _, value, flag, _ = daqp.solve(H, f, touching.matrix, *limits)
+    return max(float(value) + constant, 0.0) if flag > 0 else 0.0

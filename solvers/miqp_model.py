@@ -284,7 +284,8 @@ def _objective(problem: Problem, states: Affine, nz: int) -> Quadratic:
     if np.linalg.eigvalsh(H / np.outer(scale, scale))[0] < 1e-13:
         raise ValueError(
             "`problem.costs` must determine every control and contact impulse: give all controls "
-            "and all velocities a positive weight, also at the last knot, and no contact twice"
+            "and all velocities a positive weight, also at the last knot, and have no contacts "
+            "whose impulses can balance each other"
         )
     return Quadratic(H, f, constant)
 

@@ -148,13 +148,13 @@ class Nodes:
         self._A = np.ascontiguousarray(forms[~single])
         self._forms = forms
 
-        plain = ~C.any(axis=1)
-        binary = np.where(plain, -1, C.argmin(axis=1))
-        positive = C.max(axis=1) > 0
-        binary = np.where(positive, C.argmax(axis=1), binary)
-        value = positive.astype(np.int8)  # the value of the binary that makes the row tight
-        loose = (g - np.minimum(C.min(axis=1, initial=0), 0)) / pivot
-        tight = (g - np.maximum(C.max(axis=1, initial=0), 0)) / pivot
+        wide = np.column_stack([C, np.zeros(len(C))])
+        binary = np.abs(wide).argmax(axis=1)
+        coefficient = wide[np.arange(len(C)), binary]
+        plain = coefficient == 0
+        value = (coefficient > 0).astype(np.int8)  # of the binary, where it makes the row tight
+        loose = (g - np.minimum(coefficient, 0)) / pivot
+        tight = (g - np.maximum(coefficient, 0)) / pivot
         at, up = position[form], pivot > 0
         size = nz + len(self._A)
         self._plain_lower, self._plain_upper = np.full(size, -INFINITE), np.full(size, INFINITE)
