@@ -20,6 +20,7 @@ from cito.problems.random_suite import (
     generator_hash,
     random_problem,
 )
+from cito.results import uninterrupted
 
 FILE = Path(__file__).with_name("random_suite_optima.json")
 TIME_LIMIT = 120.0  # for each proof [s]
@@ -56,7 +57,7 @@ def prove(seed: int, time_limit: float = TIME_LIMIT) -> Optimum:
     """The optimum of one problem of the suite."""
     from cito.solvers.miqp import reference
 
-    solution = reference(random_problem(seed), time_limit=time_limit)
+    solution = uninterrupted(reference(random_problem(seed), time_limit=time_limit))
     assert solution.bound is not None and solution.gap is not None
     return Optimum(
         cost=solution.cost,
