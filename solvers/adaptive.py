@@ -1,11 +1,10 @@
 """The default of DDP: no kernel width to choose, no tuning by task.
 
-    polish      descend with the exact gradient and the mode-holding step: the optimum of the
-                contact modes at hand, or nothing where the exact gradient is blind
+    descent     from the guess, by the best of exact, mode-holding and relaxed steps
     excursion   follow one relaxed kernel for a few full steps, whatever the hard rollout costs
-                on the way, and polish where the modes are new
-    rounds      excursions under a ladder of kernels (rho, delta) from the best iterate, until a
-                round brings nothing
+                on the way; wherever the contact modes are new, descend from there
+    search      excursions under a ladder of kernels (rho, delta), from the guess and then from
+                the best iterate, until the whole ladder brings nothing
 
 The relaxed kernels find contact modes; the exact gradient finds the best trajectory within them.
 Every iterate is a hard rollout, and the best one is kept.
@@ -36,16 +35,12 @@ class Adaptive:
         offsets: normal free-velocity offsets delta as factors of v_ref [-].
         v_ref: typical contact speed [m/s]; None: read off the initial rollout.
         steps: full steps in an excursion.
-        every: steps between two looks at whether the modes are new.
-        rounds: at most so many rounds over the ladder.
     """
 
     ladder: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-    offsets: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0)
+    offsets: tuple[float, ...] = (0.0, 1.0, 2.0)
     v_ref: float | None = None
-    steps: int = 8
-    every: int = 2
-    rounds: int = 4
+    steps: int = 6
     name: ClassVar[str] = "adaptive"
 
     def __post_init__(self) -> None:
@@ -55,23 +50,22 @@ class Adaptive:
             positive("offsets", d, allow_zero=True)
         if self.v_ref is not None:
             positive("v_ref", self.v_ref)
-        for name in ("steps", "every", "rounds"):
-            value = getattr(self, name)
-            if int(value) != value or value < 1:
-                raise ValueError(f"`{name}` must be a whole number >= 1, got {value!r}")
+        if int(self.steps) != self.steps or self.steps < 1:
+            raise ValueError(f"`steps` must be a whole number >= 1, got {self.steps!r}")
 
     def run(self, descent: Descent, iterate: Iterate) -> Status:
-        """Polish the initial guess, then make rounds of excursions from the best iterate."""
+        """Descend from the initial guess, then make excursions until none improves the best."""
         return _Search(self, descent).run(iterate)
 
 
-POLISH_TOLERANCE = 1e-5  # relative decrease at which a descent ends
-ROUND_TOLERANCE = 1e-6  # relative decrease without which no further round is made
+DESCENT_TOLERANCE = 1e-5  # relative decrease at which a descent ends
+EXCURSION_TOLERANCE = 1e-6  # relative decrease without which an excursion brought nothing
 MAX_DESCENT, MAX_POLISH = 100, 12  # iterations of a descent from the guess, of one in an excursion
-HOPE = 3.
 ENOUGH = 1e-2  # relative decrease by exact steps at which relaxed ones are not tried
 REGULARIZATIONS = (0.0, 0.1)  # of relaxed steps
 KEPT_PROMISE = 0.5  # share of the expected decrease below which a kink is suspected
+HOPE = 3.0  # a descent is given up that would need this many times its present rate of decrease
+STATIONARY = 1e-6  # relative decrease promised by the models of the last iterate: converged
 
 
 class _Search:
@@ -83,17 +77,15 @@ class _Search:
 
     def run(self, iterate: Iterate) -> Status:
         descent = self._descent
-        ladder = kernels(
-            self._settings, descent.neighbourhood(iterate).linearization.free_velocity
-        )
-        self._descend(iterate, ladder[::3], POLISH_TOLERANCE, MAX_DESCENT, enough=np.inf)
+        ladder = kernels(self._settings, descent.neighbourhood(iterate).linearization.free_velocity)
+        self._descend(iterate, ladder[::3], DESCENT_TOLERANCE, MAX_DESCENT, enough=np.inf)
         for kernel in ladder[::2]:
             self._excursion(kernel, iterate)
         unsuccessful = 0  # kernels that were tried from the present best iterate without success
         for kernel in cycle(ladder) if ladder else ():
             before = descent.best.cost
             self._excursion(kernel, descent.best)
-            improved = descent.best.cost < before - ROUND_TOLERANCE * abs(before)
+            improved = descent.best.cost < before - EXCURSION_TOLERANCE * abs(before)
             unsuccessful = 0 if improved else unsuccessful + 1
             if unsuccessful == len(ladder):
                 break
@@ -102,14 +94,14 @@ class _Search:
     def _excursion(self, kernel: Gradient, iterate: Iterate) -> None:
         """Full steps of `kernel` from an iterate, polished where the modes are new."""
         descent = self._descent
-        for step in range(1, self._settings.steps + 1):
+        for _ in range(self._settings.steps):
             following = descent.neighbourhood(iterate).full_step(kernel)
             if following is None:
                 return
-            arrived = abs(following.cost - iterate.cost) <= ROUND_TOLERANCE * abs(iterate.cost)
+            arrived = abs(following.cost - iterate.cost) <= EXCURSION_TOLERANCE * abs(iterate.cost)
             iterate = descent.accept(following, "excursion")
-            if step % self._settings.every == 0 and _modes(iterate) not in self._seen:
-                self._descend(iterate, [kernel], POLISH_TOLERANCE, MAX_POLISH)
+            if _modes(iterate) not in self._seen:
+                self._descend(iterate, [kernel], DESCENT_TOLERANCE, MAX_POLISH)
             if arrived:
                 return
 
@@ -120,13 +112,17 @@ class _Search:
         tolerance: float,
         limit: int,
         enough: float = ENOUGH,
-    ) -> Trial | None:
-        """Exact, mode-holding and relaxed steps until they bring little; returns the last trial.
+    ) -> float:
+        """Exact, mode-holding and relaxed steps until they bring little.
+
+        Returns the decrease that the models of the last iterate still promise, infinite where no
+        model could be formed: of the mode-holding step where there is one, since at a kink the
+        exact step promises what it can not keep.
 
         Relaxed steps are tried only where the exact ones bring a relative decrease below `enough`.
         A descent that at its present rate can not reach the best iterate is given up.
         """
-        descent, best = self._descent, None
+        descent, promise = self._descent, np.inf
         self._seen.add(_modes(iterate))
         for left in reversed(range(limit)):
             neighbourhood = descent.neighbourhood(iterate)
@@ -135,6 +131,7 @@ class _Search:
             if trials[0].decrease(merit) < KEPT_PROMISE * -trials[0].expected:
                 held = hold_modes(neighbourhood)
                 trials += [] if held is None else [held]
+            promise = -trials[-1].expected
             best = _lowest(trials)
             if best.decrease(merit) < enough * abs(merit):
                 trials += [
@@ -150,17 +147,15 @@ class _Search:
             hopeless = HOPE * left * gain < iterate.merit - descent.best.merit
             if gain <= tolerance * abs(merit) or hopeless:
                 break
-        return best
+        return promise
 
     def _finish(self) -> Status:
         """Polish the best iterate to the full tolerance and say how it ended."""
         descent = self._descent
-        last = self._descend(descent.best, [], descent.settings.tolerance, MAX_DESCENT)
-        if last is None or last.best is None:
+        promise = self._descend(descent.best, [], descent.settings.tolerance, MAX_DESCENT)
+        if np.isinf(promise):
             return Status.NOT_POSITIVE_DEFINITE
-        if len(descent.history) == 1:
-            return Status.NO_GRADIENT
-        stationary = -last.expected <= 1e-6 * abs(descent.best.cost)
+        stationary = promise <= STATIONARY * abs(descent.best.cost)
         return Status.CONVERGED if stationary else Status.STALLED
 
 

@@ -28,7 +28,7 @@ class DDPSettings:
         time_limit: wall clock [s].
     """
 
-    max_iterations: int = 2000
+    max_iterations: int = 5000
     tolerance: float = 1e-9
     time_limit: float = np.inf
 
