@@ -164,3 +164,48 @@ def _distance(r: Any, z: Any, p: Any, q: Any) -> Any:
     outside = (q * r - p * z) / np.sqrt(p * p + q * q)
     apex = np.hypot(r, z)
     return np.where((z >= 0) & (q * r <= p * z), 0, np.where(p * r <= -q * z, apex, outside))
+
+
+def quadruped_batch(m: int, seed: int = 0) -> Batch:
+    """Four feet of a 16 kg quadruped in random postures and motion; all modes occur.
+
+    A = J M^-1 J' with 18 coordinates, b = J v with one step of gravity and gaps of centimetres.
+    """
+    rng = np.random.default_rng(seed)
+    link, hip, step = 0.213, np.array([[x, y] for x in (0.19, -0.19) for y in (0.14, -0.14)]), 0.02
+    A, b = np.empty((m, 12, 12)), np.empty((m, 12))
+    for k in range(m):
+        J, M = np.zeros((12, 18)), np.zeros((18, 18))
+        M[:6, :6] = np.diag([16.1, 16.1, 16.1, 0.13, 0.28, 0.32])
+        for i in range(4):
+            foot, J_leg = _leg(rng.normal([0, 0.8, -1.6], [0.2, 0.3, 0.3]), link, hip[i])
+            rows, leg = slice(3 * i, 3 * i + 3), slice(6 + 3 * i, 9 + 3 * i)
+            x, y, z = foot
+            J[rows, :3] = np.eye(3)
+            J[rows, 3:6] = [[0, z, -y], [-z, 0, x], [y, -x, 0]]
+            J[rows, leg] = J_leg
+            M[leg, leg] = np.diag([0.04, 0.04, 0.025]) + [[0, 0, 0], [0, 0, 0.008], [0, 0.008, 0]]
+            M[:3, leg] = 0.24 * J_leg  # the leg's mass times how its centre follows the foot
+            M[leg, :3] = M[:3, leg].T
+        v = rng.normal(size=18) * np.repeat([0.3, 0.6, 2.0], [3, 3, 12])
+        v[2] -= 9.81 * step
+        A[k] = J @ np.linalg.solve(M, J.T)
+        b[k] = J @ v
+        b[k, 2::3] += np.maximum(0, rng.normal(-0.3, 0.6, 4))  # gaps over the time step
+    A = 0.5 * (A + A.transpose(0, 2, 1))
+    dims = np.full(4, 3, dtype=np.int32)
+    return Batch("quadruped", dims, A, b, rng.uniform(0.4, 1, (m, 4)), np.linalg.cond(A))
+
+
+def _leg(q: Array, link: float, hip: Array) -> tuple[Array, Array]:
+    """Foot in the base frame and d foot / d q of a leg with abduction, hip and knee."""
+    side = 0.09 * np.sign(hip[1])
+    c0, s0 = np.cos(q[0]), np.sin(q[0])
+    x = -link * (np.sin(q[1]) + np.sin(q[1] + q[2]))
+    z = -link * (np.cos(q[1]) + np.cos(q[1] + q[2]))
+    x_q = np.array([0, z, -link * np.cos(q[1] + q[2])])
+    z_q = np.array([0, -x, link * np.sin(q[1] + q[2])])
+    foot = np.array([hip[0] + x, hip[1] + side * c0 - z * s0, side * s0 + z * c0])
+    turn = np.array([1.0, 0, 0])
+    y_q = -s0 * z_q + turn * (-side * s0 - z * c0)
+    return foot, np.stack([x_q, y_q, c0 * z_q + turn * (side * c0 - z * s0)])
