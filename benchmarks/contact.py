@@ -17,6 +17,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -269,7 +270,7 @@ def _pinocchio_row(batch: Batch, hard: HardBatch) -> Row:
     """Pinocchio's ADMM contact solver on the same problems, by its own clock."""
     measure = "speed: Pinocchio's ADMM, tolerance 1e-9"
     try:
-        import pinocchio as pin
+        pin: Any = import_module("pinocchio")
     except ImportError:
         return _row(measure, None, "us", 0, note="skipped: `pin` is not installed")
     model = pin.Model()
