@@ -77,8 +77,9 @@ def print_rows(module: Any, rows: Rows) -> None:
         for headers, cells in module.tables(rows):
             print_table(headers, cells)
         return
-    headers = list(dict.fromkeys(key for row in rows for key in row))
-    print_table(headers, ([row.get(key) for key in headers] for row in rows))
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    headers = [key.replace("_", " ") for key in keys]
+    print_table(headers, ([row.get(key) for key in keys] for row in rows))
 
 
 def seed_range(text: str) -> range:

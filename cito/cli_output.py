@@ -67,7 +67,7 @@ def cell_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.4g}"
     if isinstance(value, list | tuple):
         return ", ".join(cell_text(item) for item in value)
     return str(value)

@@ -65,7 +65,11 @@ def told(row: Mapping[str, Any]) -> list[tuple[str, object]]:
         ("cost", f"{row['cost']:.9g}"),
     ]
     if "bound" in row:
-        pairs += [("bound", row["bound"]), ("gap", row["gap"]), ("nodes", row["nodes"])]
+        pairs += [
+            ("bound", f"{row['bound']:.9g}"),
+            ("gap", f"{row['gap']:.1e}"),
+            ("nodes", row["nodes"]),
+        ]
     pairs += [
         ("iterations", row["iterations"]),
         ("time", f"{row['solve_time']:.3g} s"),

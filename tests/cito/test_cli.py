@@ -88,6 +88,27 @@ def test_json_has_the_promised_keys(run: Run, tmp_path: Path) -> None:
     assert cito.load(told["file"]).cost == told["cost"]
 
 
+def test_the_reference_tells_bound_gap_and_nodes(run: Run) -> None:
+    command = ("solve", "lift-off", "--solver", "miqp", "--set", "horizon=5")
+    told = strict_json(run(*command, "--json").out)
+    assert told["solver"] == "miqp" and told["gradient"] is None and told["converged"] is True
+    assert told["bound"] <= told["cost"] and told["gap"] <= 1e-6 and told["nodes"] >= 1
+    status, out, _ = run(*command)
+    assert status == 0 and f"{told['bound']:.9g}" in out
+
+
+def test_check_tells_the_error_of_every_gradient_and_mode(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = strict_json(run("check", "traverse", "--samples", "40", "--json").out)
+    assert told["passed"] is True and told["error"] < 1e-6
+    gradients = {row["gradient"] for row in told["rows"]}
+    assert gradients == {"exact", "signorini", "full-cone"}
+    monkeypatch.setattr("cito.dynamics.check.RELATIVE_TOLERANCE", 1e-20)
+    status, out, err = run("check", "traverse", "--samples", "40")
+    assert status == 1 and "full-cone" in out and "did not pass: error" in err
+
+
 def test_set_takes_the_type_of_the_default(run: Run) -> None:
     settings = ("friction=0.5", "horizon=12", "target = 0.5, 0,0,0", "control_weight=(1e-2,2e-2)")
     options = [part for setting in settings for part in ("--set", setting)]
