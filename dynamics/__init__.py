@@ -1,7 +1,8 @@
 """One step of the world and its derivative: contact law, systems, rollouts, gradients."""
 
 from cito.dynamics.base import Dynamics, Linearization, Rollout, Transition
-from cito.dynamics.contact_dynamics import ContactDynamics, ContactLinearization, Step
+from cito.dynamics.contact_dynamics import ContactDynamics, Step
+from cito.dynamics.contact_linearization import ContactLinearization
 from cito.dynamics.gradients import (
     GRADIENTS,
     Bundled,

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cito.dynamics import _native
-from cito.dynamics.base import Dynamics, Linearization, Rollout, Transition
+from cito.dynamics.base import Dynamics, Rollout, Transition
+from cito.dynamics.contact_linearization import ContactLinearization, contact_arrays
 from cito.dynamics.gradients import Exact, Gradient
-from cito.dynamics.margins import Margins, contact_margins
+from cito.dynamics.manifold import on_manifold
 from cito.dynamics.types import (
     Array,
     IntArray,
@@ -225,11 +226,11 @@ class ContactDynamics(Dynamics):
 
     def difference(self, x0: Array, x1: Array) -> Array:
         """See `Dynamics.difference`."""
-        return _on_manifold(self.manifold, ("x0", x0, self.nx), ("x1", x1, self.nx), False)
+        return on_manifold(self.manifold, ("x0", x0, self.nx), ("x1", x1, self.nx), False)
 
     def integrate(self, x: Array, dx: Array) -> Array:
         """See `Dynamics.integrate`."""
-        return _on_manifold(self.manifold, ("x", x, self.nx), ("dx", dx, self.ndx), True)
+        return on_manifold(self.manifold, ("x", x, self.nx), ("dx", dx, self.ndx), True)
 
     def relaxed_step(
         self, x: ArrayLike, u: ArrayLike, gradient: Gradient, about: Step | None = None
@@ -247,7 +248,7 @@ class ContactDynamics(Dynamics):
         states, controls, batch = self._batch(x, u)
         K, nx, n, nc = len(states), self.nx, self.n, self.nc
         if about is None:
-            hard = _contact_arrays(self.rollout(states, controls[:, None]))
+            hard = contact_arrays(self.rollout(states, controls[:, None]))
         else:
             impulse = as_array("about.impulse", about.impulse, (n,))
             velocity = as_array("about.velocity", about.velocity, (n,))
@@ -279,9 +280,11 @@ class ContactDynamics(Dynamics):
         self, states: Array, controls: Array, rollout: Rollout, explicit: Array | None = None
     ) -> ContactLinearization:
         native = _native.linearize(
-            self._model, states, controls, *_contact_arrays(rollout), explicit, self.threads
+            self._model, states, controls, *contact_arrays(rollout), explicit, self.threads
         )
-        return ContactLinearization(native, self, rollout)
+        return ContactLinearization(
+            native, rollout, self.friction, self.system.contact_dims, self.threads
+        )
 
     def _batch(self, x: ArrayLike, u: ArrayLike) -> tuple[Array, Array, tuple[int, ...]]:
         """Rows of states (K, nx) and controls (K, nu), and the batch axes that they came with."""
@@ -296,77 +299,5 @@ class ContactDynamics(Dynamics):
         return np.ascontiguousarray(X), np.ascontiguousarray(U), batch
 
 
-class ContactLinearization(Linearization):
-    """Steps differentiated at frozen impulse; `with_gradient` adds the contact's part."""
-
-    def __init__(
-        self, native: _native.Linearization, dynamics: ContactDynamics, rollout: Rollout
-    ) -> None:
-        self._native, self._dynamics, self._rollout = native, dynamics, rollout
-        self.unsolved = 0
-        self.newton_iterations: IntArray = np.zeros(0, dtype=np.int32)
-
-    @property
-    def free_velocity(self) -> Array:
-        """See `Linearization.free_velocity`."""
-        b: Array = self._native.free_velocity()
-        return b
-
-    def margins(self) -> Margins | None:
-        """See `Linearization.margins`."""
-        dynamics, rollout = self._dynamics, self._rollout
-        if not dynamics.nc:
-            return None
-        return contact_margins(
-            *_contact_arrays(rollout),
-            self._native.normal_compliance(),
-            dynamics.friction,
-            dynamics.system.contact_dims,
-            self._native.contact_response(Exact().native()),
-        )
-
-    def with_gradient(self, gradient: Gradient) -> Transition:
-        """See `Linearization.with_gradient`; also counts relaxed solves that did not converge."""
-        f_x, f_u, status, iterations = self._native.with_gradient(
-            gradient.native(), self._dynamics.threads
-        )
-        self.unsolved = int(np.count_nonzero(status))
-        self.newton_iterations = iterations
-        return Transition(f_x, f_u)
-
-
-def _contact_arrays(rollout: Rollout) -> tuple[Array, Array, IntArray]:
-    """Impulses, velocities and modes with all leading axes merged into one row per step."""
-    impulses, velocities, modes = rollout.impulses, rollout.velocities, rollout.modes
-    K = int(np.prod(modes.shape[:-1]))
-    return (
-        impulses.reshape(K, impulses.shape[-1]),
-        velocities.reshape(K, velocities.shape[-1]),
-        modes.reshape(K, modes.shape[-1]),
-    )
-
-
 def _optional(name: str, value: Array | None, shape: tuple[int, ...]) -> Array | None:
     return None if value is None else as_array(name, value, shape)
-
-
-def _on_manifold(
-    manifold: _native.System,
-    left: tuple[str, ArrayLike, int],
-    right: tuple[str, ArrayLike, int],
-    integrate: bool,
-) -> Array:
-    """x (+) dx or x1 (-) x0 over broadcast rows; arguments come as (name, value, length)."""
-    (name, a, _), (other, b, _) = left, right
-    arrays = [np.asarray(value, dtype=np.float64) for value in (a, b)]
-    for array, (label, _, length) in zip(arrays, (left, right)):
-        if array.ndim < 1 or array.shape[-1] != length:
-            raise ValueError(f"`{label}` must have shape (..., {length}), got {array.shape}")
-    batch = batch_axes(name, arrays[0].shape[:-1], other, arrays[1].shape[:-1])
-    rows = int(np.prod(batch))
-    first, second = (
-        np.ascontiguousarray(np.broadcast_to(array, (*batch, length))).reshape(rows, length)
-        for array, (_, _, length) in zip(arrays, (left, right))
-    )
-    out: Array = _native.on_manifold(manifold, first, second, integrate)
-    return out.reshape(*batch, out.shape[-1])
