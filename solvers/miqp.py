@@ -96,13 +96,15 @@ def reference(
         constant = program.objective.constant
         outcome = _ask(solver, statement, constant, absolute_gap, deadline)
 
-    history: dict[str, Any] = {"message": outcome.message}
     best = incumbent
+    history: dict[str, Any] = {}
     if outcome.binaries is not None:
         polished = polish(program, outcome.binaries)
         if polished is not None:
             history["polished_cost"] = program.objective(polished)
             best = min(simulate(polished), incumbent, key=lambda candidate: candidate.cost)
+    outcome = _without_contradiction(outcome, best.cost)
+    history["message"] = outcome.message
     return _solution(problem, best, outcome, gap, history, time.perf_counter() - started)
 
 
@@ -209,10 +211,20 @@ def _options(gap: float, seconds: float) -> dict[str, dict[str, Any]]:
                 "mip.tolerances.absmipgap": gap,
                 "timelimit": seconds,
                 "threads": 1,
+                # Its presolve has been seen to cut off the optimum of such dense programs.
+                "preprocessing.presolve": 0,
             }
         },
         "scip": {"scip_params": {"limits/gap": 0.0, "limits/absgap": gap, "limits/time": seconds}},
     }
+
+
+def _without_contradiction(outcome: Outcome, cost: float) -> Outcome:
+    """A bound above the cost of a real trajectory is none: then the solver has failed."""
+    if outcome.bound is None or outcome.bound <= cost * (1 + 1e-6) + 1e-9:
+        return outcome
+    message = f"the solver's bound {outcome.bound:.6g} is above the cost {cost:.6g} of a trajectory"
+    return outcome._replace(bound=None, status=Status.SOLVER_FAILED, message=message)
 
 
 def _solution(

@@ -11,7 +11,7 @@ from cito.problems.push_box import PUSHER_MASS, pusher_and_box
 from cito.solvers import Status, solve_ddp
 from cito.solvers.miqp import reference
 
-OPTIMUM = 4.351620689  # found alike by two other mixed-integer solvers
+OPTIMUM = 4.351620689  # Gurobi finds the same
 
 
 def test_pusher_pushes_and_does_not_pull():

@@ -177,6 +177,15 @@ def test_solver_that_fails_says_so(monkeypatch):
     assert "nosuch" in solution.history[0]["message"]
 
 
+def test_bound_above_a_real_cost_is_not_believed(monkeypatch):
+    outcome = miqp.Outcome(None, 60.0, 1, Status.OPTIMAL, "optimal")
+    monkeypatch.setattr(miqp, "_ask", lambda *_: outcome)
+    monkeypatch.setattr(miqp, "find_spec", lambda _: True)
+    solution = reference(make("lift-off"), "gurobi")
+    assert solution.status is Status.SOLVER_FAILED and solution.bound == 0
+    assert "60 is above the cost 50 of a trajectory" in solution.history[0]["message"]
+
+
 def test_refuses_what_it_cannot_state(monkeypatch):
     def with_costs(*costs):
         problem = make("lift-off")
