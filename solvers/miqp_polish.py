@@ -41,7 +41,8 @@ def _constraints(program: CondensedProgram, binaries: Binaries) -> tuple[Array, 
     nz, ne = len(program.objective.gradient), len(program.edges)
     on = binaries.astype(bool)
     by_knot = on.reshape(-1, max(ne, 1))
-    touches = np.zeros((len(by_knot), len(program.normal.offset) // len(by_knot)), dtype=bool)
+    contacts = 1 + max((edge.contact for edge in program.edges), default=-1)
+    touches = np.zeros((len(by_knot), contacts), dtype=bool)
     for i, edge in enumerate(program.edges):
         touches[:, edge.contact] |= by_knot[:, i]
     # Edges (mu, 1) and (-mu, 1) follow each other: every other slip row is sigma_T itself.
