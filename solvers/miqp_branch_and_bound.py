@@ -262,4 +262,4 @@ class BranchAndBound(QpSolver):  # type: ignore[misc]  # cvxpy has no types
             status = s.INFEASIBLE if search.closed else s.INFEASIBLE_INACCURATE
             return failure_solution(status, attributes)
         status = s.OPTIMAL if search.closed else s.USER_LIMIT
-        return CvxpySolution(status, search.cost, {self.VAR_ID: x}, {}, attributes)
+        return CvxpySolution(status, search.cost, {self.VAR_ID: x}, None, attributes)
