@@ -111,7 +111,9 @@ class Search:
         open_nodes = [node]
         while open_nodes:
             self.bound = open_nodes[0].bound
-            if self.bound >= self.cutoff or time.perf_counter() > self.deadline:
+            if self.bound >= self.cutoff:
+                break
+            if time.perf_counter() > self.deadline:
                 return
             node = heapq.heappop(open_nodes)
             rest = self._explore(node)
@@ -119,7 +121,7 @@ class Search:
                 rest = self._sharpen(node, rest)
             for left in rest:
                 heapq.heappush(open_nodes, left)
-        # Whatever was pruned was above the cutoff of its time, which only fell since.
+        # What was pruned was above the cutoff of its time, which only fell since: that is proven.
         self.bound = self.cutoff
 
     def _explore(self, node: _Node) -> list[_Node]:
