@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from cito.dynamics.base import Rollout
 from cito.dynamics.types import Array, as_array, positive
@@ -85,6 +86,20 @@ def reference(
     gap = positive("gap", gap)
     deadline = started + positive("time_limit", time_limit)
 
+    # The matrices are small: threads of the linear algebra would only wait for each other.
+    with threadpool_limits(limits=1, user_api="blas"):
+        best, outcome, history = _solve(problem, solver, gap, deadline, controls, callback)
+    return _solution(problem, best, outcome, gap, history, time.perf_counter() - started)
+
+
+def _solve(
+    problem: Problem,
+    solver: str,
+    gap: float,
+    deadline: float,
+    controls: ArrayLike | None,
+    callback: Callback | None,
+) -> tuple[Candidate, Outcome, dict[str, Any]]:
     program = condense(problem)
     simulate = _simulator(problem)
     incumbent = _best_start(problem, simulate, controls)
@@ -105,7 +120,7 @@ def reference(
             best = min(simulate(polished), incumbent, key=lambda candidate: candidate.cost)
     outcome = _without_contradiction(outcome, best.cost)
     history["message"] = outcome.message
-    return _solution(problem, best, outcome, gap, history, time.perf_counter() - started)
+    return best, outcome, history
 
 
 def _simulator(problem: Problem) -> Callable[[Array], Candidate]:
