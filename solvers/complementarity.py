@@ -137,16 +137,19 @@ def _solve(
             **options,
         },
     }
-    solver = ca.nlpsol("solver", "ipopt", program.nlp, settings)
     with noticed_interrupts() as interrupts:
-        result = solver(
-            x0=w,
-            lbx=program.lower,
-            ubx=program.upper,
-            lbg=program.g_lower,
-            ubg=program.g_upper,
-            **parameters,
-        )
+        try:
+            solver = ca.nlpsol("solver", "ipopt", program.nlp, settings)
+            result = solver(
+                x0=w,
+                lbx=program.lower,
+                ubx=program.upper,
+                lbg=program.g_lower,
+                ubg=program.g_upper,
+                **parameters,
+            )
+        except KeyboardInterrupt:  # before or after IPOPT's own work
+            return w, {"objective": np.inf, "iterations": 0, "message": "User_Requested_Stop"}
     stats = solver.stats()
     return result["x"].full().ravel(), {
         "objective": float(result["f"]),

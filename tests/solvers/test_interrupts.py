@@ -8,6 +8,7 @@ import time
 import pytest
 
 import cito
+from cito.solvers import complementarity
 from cito.solvers.complementarity import solve_complementarity
 from cito.solvers.interrupts import noticed_interrupts
 
@@ -45,20 +46,26 @@ def test_other_threads_and_other_handlers_are_left_alone() -> None:
     assert seen == [[]] and signal.getsignal(signal.SIGINT) is before
 
 
-def test_the_complementarity_program_ends_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The signal comes while IPOPT is at work, from a timer that starts when it does."""
-    from cito.solvers import complementarity
-
-    make_solver = complementarity.ca.nlpsol
+@pytest.mark.parametrize("swallowed", [True, False])
+def test_the_complementarity_program_ends_at_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, swallowed: bool
+) -> None:
+    """The signal comes in the second stage: while IPOPT is at work, which goes on, or before."""
+    make_solver, stages = complementarity.ca.nlpsol, []
 
     def interrupted_solver(*arguments: object) -> object:
-        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-        solver = make_solver(*arguments)
-        timer.start()
-        return solver
+        stages.append(arguments)
+        if len(stages) == 2:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(1)
+            except KeyboardInterrupt:
+                if not swallowed:
+                    raise
+        return make_solver(*arguments)
 
     monkeypatch.setattr(complementarity.ca, "nlpsol", interrupted_solver)
     solution = solve_complementarity(cito.make("hop"))
     assert solution.status is cito.Status.INTERRUPTED
-    assert len(solution.history) == 1
+    assert len(solution.history) == len(stages) == 2
     assert solution.contact_residual < 1e-9
