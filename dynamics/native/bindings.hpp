@@ -35,5 +35,6 @@ void bind_contact(nb::module_ &m);
 void bind_system(nb::module_ &m);
 void bind_symbolic(nb::module_ &m);
 void bind_solver(nb::module_ &m);
+void bind_tree(nb::module_ &m);
 
 }  // namespace cito

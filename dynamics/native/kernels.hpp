@@ -1,6 +1,7 @@
 // The published entry points of the core; kernels.cpp fills the table for the machine it runs on.
 #pragma once
 #include "core.hpp"
+#include "tree.hpp"
 
 namespace cito {
 
@@ -26,6 +27,15 @@ struct Kernels {
   void (*contact_sensitivity)(const Contacts &, const double *A, const double *b, const double *lambda_hard,
                               const double *sigma_hard, const int *mode, const Gradient &, std::uint64_t knot,
                               double *dlambda_db, double *dlambda_dmu, RelaxedInfo *info, Arena);
+
+  // --- kinematic tree: the callbacks of a System over a Tree
+  std::size_t (*tree_workspace)(const Tree &);
+  decltype(System::terms) tree_terms;
+  decltype(System::derivatives) tree_derivatives;
+  decltype(System::integrate) tree_integrate;
+  decltype(System::difference) tree_difference;
+  decltype(System::integrate_jacobians) tree_integrate_jacobians;
+  decltype(System::difference_jacobian) tree_difference_jacobian;
 
   // --- step and its derivatives: step.inc, linearize.inc, transition.inc, rollout.inc, adjoint.inc
   std::size_t (*step_workspace)(const System &);

@@ -12,4 +12,5 @@ NB_MODULE(_native, m) {
   cito::bind_system(m);
   cito::bind_symbolic(m);
   cito::bind_solver(m);
+  cito::bind_tree(m);
 }

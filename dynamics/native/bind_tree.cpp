@@ -1,0 +1,84 @@
+// Kinematic trees as systems. Tables are checked in Python.
+#include <memory>
+
+#include "bindings.hpp"
+#include "system_handle.hpp"
+
+namespace cito {
+namespace {
+
+// The tables of a tree and what follows from them.
+struct TreeStorage {
+  Tree tree;
+  std::vector<int> parent, type, iq, iv, depth, path, body, point_body, dim, row;
+  std::vector<double> placement, axis, mass, com, inertia, armature, damping, actuation, point, radius;
+};
+
+template <int D> std::vector<double> copied(const In<D> &a) { return {a.data(), a.data() + a.size()}; }
+std::vector<int> copied(const IntIn<1> &a) { return {a.data(), a.data() + a.size()}; }
+
+// Offsets of coordinates and velocities, and the path of each velocity to the root.
+void index_tree(TreeStorage &s) {
+  const int nb = int(s.parent.size());
+  int nq = 0, nv = 0;
+  for (int i = 0; i < nb; ++i) {
+    s.iq.push_back(nq);
+    s.iv.push_back(nv);
+    const bool is_free = s.type[i] == joint_free;
+    nq += is_free ? 7 : 1;
+    for (int d = 0; d < (is_free ? 6 : 1); ++d, ++nv) s.body.push_back(i);
+  }
+  s.depth.resize(nv);
+  s.path.resize(std::size_t(nv) * nv);
+  for (int k = 0; k < nv; ++k) {
+    int length = 0;
+    for (int i = s.body[k]; i >= 0; i = s.parent[i])
+      for (int j = s.iv[i]; j < s.iv[i] + (s.type[i] == joint_free ? 6 : 1); ++j) s.path[k * nv + length++] = j;
+    s.depth[k] = length;
+  }
+  s.tree.nb = nb, s.tree.nq = nq, s.tree.nv = nv;
+}
+
+SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> axis, In<1> mass, In<2> com,
+                         In<2> inertia, In<1> armature, In<1> damping, In<2> actuation, double gravity,
+                         IntIn<1> point_body, In<2> point, In<1> radius, In<2> frame, double offset) {
+  auto s = std::make_shared<TreeStorage>();
+  s->parent = copied(parent), s->type = copied(type), s->point_body = copied(point_body);
+  s->placement = copied<2>(placement), s->axis = copied<2>(axis), s->mass = copied<1>(mass), s->com = copied<2>(com);
+  s->inertia = copied<2>(inertia), s->armature = copied<1>(armature), s->damping = copied<1>(damping);
+  s->actuation = copied<2>(actuation), s->point = copied<2>(point), s->radius = copied<1>(radius);
+  index_tree(*s);
+  Tree &t = s->tree;
+  t.nu = int(actuation.shape(1)), t.nc = int(point_body.size());
+  t.parent = s->parent.data(), t.type = s->type.data(), t.iq = s->iq.data(), t.iv = s->iv.data();
+  t.depth = s->depth.data(), t.path = s->path.data(), t.body = s->body.data();
+  t.placement = s->placement.data(), t.axis = s->axis.data(), t.mass = s->mass.data(), t.com = s->com.data();
+  t.inertia = s->inertia.data(), t.armature = s->armature.data(), t.damping = s->damping.data();
+  t.actuation = s->actuation.data(), t.point_body = s->point_body.data(), t.point = s->point.data();
+  t.radius = s->radius.data(), t.gravity = gravity, t.offset = offset;
+  for (int i = 0; i < 9; ++i) t.frame[i] = frame.data()[i];
+  s->dim.assign(t.nc, 3);
+  for (int i = 0; i < t.nc; ++i) s->row.push_back(3 * i);
+
+  SystemHandle h;
+  System &y = h.system;
+  y.self = &t, y.nq = t.nq, y.nv = t.nv, y.nu = t.nu, y.nc = t.nc, y.n = 3 * t.nc;
+  y.dim = s->dim.data(), y.row = s->row.data(), y.workspace = kernels.tree_workspace(t);
+  y.terms = kernels.tree_terms, y.derivatives = kernels.tree_derivatives;
+  y.integrate = kernels.tree_integrate, y.difference = kernels.tree_difference;
+  y.integrate_jacobians = kernels.tree_integrate_jacobians;
+  y.difference_jacobian = kernels.tree_difference_jacobian;
+  h.storage = s;
+  return h;
+}
+
+}  // namespace
+
+void bind_tree(nb::module_ &m) {
+  m.def("tree_system", &tree_system, nb::arg("parent"), nb::arg("type"), nb::arg("placement"), nb::arg("axis"),
+        nb::arg("mass"), nb::arg("com"), nb::arg("inertia"), nb::arg("armature"), nb::arg("damping"),
+        nb::arg("actuation"), nb::arg("gravity"), nb::arg("point_body"), nb::arg("point"), nb::arg("radius"),
+        nb::arg("frame"), nb::arg("offset"));
+}
+
+}  // namespace cito

@@ -1,0 +1,213 @@
+"""Kinematic trees: bodies moved by joints against their parents, with sphere or point contacts.
+
+    q   per body: free joint (position in the world [m], quaternion x y z w), else angle or length
+    v   per body: free joint (linear [m/s], angular [rad/s], both in the body frame), else rate
+
+A tree is a `System` like any other: the native core holds its mass matrix, bias and contact
+Jacobians with their derivatives in closed form (dynamics/native/tree.inc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from cito.dynamics import _native
+from cito.dynamics.types import Array, as_array, as_vector, positive
+
+JOINTS = ("free", "revolute", "prismatic")
+Joint = Literal["free", "revolute", "prismatic"]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body and the joint that moves it.
+
+    Args:
+        name: of the body.
+        parent: name of the parent body; None is the world.
+        joint: "free" (only on the world), "revolute" or "prismatic".
+        mass: [kg], >= 0.
+        com: centre of mass in the body frame, (3,) [m].
+        inertia: about the centre of mass in body axes, (3, 3) [kg m^2].
+        position, rotation: joint frame in the parent's body frame, (3,) [m] and (3, 3).
+        axis: of the joint in its frame, (3,); normalized here.
+        armature: reflected inertia of the drive [kg m^2 or kg].
+        damping: [N m s/rad or N s/m].
+    """
+
+    name: str
+    parent: str | None
+    joint: Joint
+    mass: float
+    com: Array = field(default_factory=lambda: np.zeros(3))
+    inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))
+    position: Array = field(default_factory=lambda: np.zeros(3))
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    armature: float = 0.0
+    damping: float = 0.0
+
+    def __post_init__(self) -> None:
+        set_, label = object.__setattr__, f"body {self.name!r}"
+        if self.joint not in JOINTS:
+            raise ValueError(f"`joint` of {label} must be one of {JOINTS}, got {self.joint!r}")
+        if self.joint == "free" and self.parent is not None:
+            raise ValueError(f"`parent` of {label} must be None: a free joint has no parent body")
+        for name in ("mass", "armature", "damping"):
+            set_(self, name, positive(f"{name} of {label}", getattr(self, name), allow_zero=True))
+        for name in ("com", "position", "axis"):
+            set_(self, name, as_array(f"{name} of {label}", getattr(self, name), (3,)))
+        for name in ("inertia", "rotation"):
+            set_(self, name, as_array(f"{name} of {label}", getattr(self, name), (3, 3)))
+        length = float(np.linalg.norm(self.axis))
+        if length == 0:
+            raise ValueError(f"`axis` of {label} must not be zero")
+        set_(self, "axis", self.axis / length)
+        if not np.allclose(self.rotation @ self.rotation.T, np.eye(3), atol=1e-9):
+            raise ValueError(f"`rotation` of {label} must be a rotation matrix")
+        if not np.allclose(self.inertia, self.inertia.T, rtol=1e-9, atol=1e-15):
+            raise ValueError(f"`inertia` of {label} must be symmetric")
+        if np.linalg.eigvalsh(self.inertia)[0] < -1e-12:
+            raise ValueError(f"`inertia` of {label} must be positive semidefinite")
+
+
+@dataclass(frozen=True, eq=False)
+class ContactPoint:
+    """A candidate contact with the ground: a sphere (radius 0: a point) fixed to a body.
+
+    Args:
+        name: of the contact, e.g. "FL".
+        body: name of the body that carries it.
+        position: of the sphere's centre in the body frame, (3,) [m].
+        radius: [m].
+    """
+
+    name: str
+    body: str
+    position: Array
+    radius: float = 0.0
+
+    def __post_init__(self) -> None:
+        set_, label = object.__setattr__, f"contact {self.name!r}"
+        set_(self, "position", as_array(f"position of {label}", self.position, (3,)))
+        set_(self, "radius", positive(f"radius of {label}", self.radius, allow_zero=True))
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSystem:
+    """A kinematic tree over flat ground.
+
+    Args:
+        bodies: parents before their children.
+        contacts: candidate contacts with the ground.
+        actuation: B, (nv, nu); by default one motor on every joint that is not free.
+        gravity: >= 0, along -z of the world [m/s^2].
+        normal: of the ground, (3,), normalized here; the first tangent is the world's x axis
+            projected on the ground (y where that vanishes).
+        height: the ground is the plane normal . x = height [m].
+    """
+
+    bodies: Sequence[Body]
+    contacts: Sequence[ContactPoint] = ()
+    actuation: Array | None = None
+    gravity: float = 9.81
+    normal: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    height: float = 0.0
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "bodies", tuple(self.bodies))
+        set_(self, "contacts", tuple(self.contacts))
+        if not self.bodies:
+            raise ValueError("`bodies` must not be empty")
+        known: list[str] = []
+        for body in self.bodies:
+            if body.name in known:
+                raise ValueError(f"`bodies` must have distinct names, got {body.name!r} twice")
+            if body.parent is not None and body.parent not in known:
+                raise ValueError(
+                    f"`parent` of body {body.name!r} must be an earlier body, got {body.parent!r}"
+                )
+            known.append(body.name)
+        for contact in self.contacts:
+            if contact.body not in known:
+                raise ValueError(
+                    f"`body` of contact {contact.name!r} must be one of {', '.join(known)}, "
+                    f"got {contact.body!r}"
+                )
+        nv = sum(self._widths)
+        if self.actuation is None:
+            free = np.repeat([body.joint == "free" for body in self.bodies], self._widths)
+            set_(self, "actuation", np.ascontiguousarray(np.eye(nv)[:, ~free]))
+        set_(self, "actuation", as_array("actuation", self.actuation, (nv, None)))
+        set_(self, "gravity", positive("gravity", self.gravity, allow_zero=True))
+        normal = as_vector("normal", self.normal, 3)
+        if not np.linalg.norm(normal) > 0:
+            raise ValueError("`normal` must not be zero")
+        set_(self, "normal", normal / np.linalg.norm(normal))
+        set_(self, "height", float(as_array("height", self.height, ())))
+
+    @property
+    def _widths(self) -> list[int]:
+        return [6 if body.joint == "free" else 1 for body in self.bodies]
+
+    @property
+    def contact_dims(self) -> tuple[int, ...]:
+        """Three rows (T1, T2, N) for each contact."""
+        return (3,) * len(self.contacts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coordinates of q."""
+        names: list[str] = []
+        for body in self.bodies:
+            parts = ("x", "y", "z", "qx", "qy", "qz", "qw") if body.joint == "free" else ("",)
+            names += [f"{body.name}.{part}" if part else body.name for part in parts]
+        return tuple(names)
+
+    @property
+    def mass(self) -> float:
+        """Of all bodies [kg]."""
+        return float(sum(body.mass for body in self.bodies))
+
+    @cached_property
+    def native(self) -> _native.System:
+        """The system as the native core sees it."""
+        index = {body.name: i for i, body in enumerate(self.bodies)}
+        bodies, contacts, widths = self.bodies, self.contacts, self._widths
+        joints = [body.joint == "free" for body in bodies]
+        assert self.actuation is not None
+        return _native.tree_system(
+            parent=np.array([-1 if b.parent is None else index[b.parent] for b in bodies], "i4"),
+            type=np.array([JOINTS.index(b.joint) for b in bodies], "i4"),
+            placement=np.array([np.append(b.rotation, b.position) for b in bodies]),
+            axis=np.array([b.axis for b in bodies]),
+            mass=np.array([b.mass for b in bodies]),
+            com=np.array([b.com for b in bodies]),
+            inertia=np.array([b.inertia.ravel() for b in bodies]),
+            armature=np.repeat([0.0 if f else b.armature for f, b in zip(joints, bodies)], widths),
+            damping=np.repeat([b.damping for b in bodies], widths),
+            actuation=self.actuation,
+            gravity=self.gravity,
+            point_body=np.array([index[c.body] for c in contacts], "i4"),
+            point=np.array([c.position for c in contacts]).reshape(-1, 3),
+            radius=np.array([c.radius for c in contacts], float),
+            frame=contact_frame(self.normal),
+            offset=self.height,
+        )
+
+
+def contact_frame(normal: Array) -> Array:
+    """Rows T1, T2, N (3, 3); T1: the world's x axis projected on the plane, y if degenerate."""
+    for axis in np.eye(3)[:2]:
+        tangent = axis - normal * (normal @ axis)
+        length = float(np.linalg.norm(tangent))
+        if length > 1e-3:
+            break
+    tangent = tangent / length
+    return np.ascontiguousarray([tangent, np.cross(normal, tangent), normal])
