@@ -141,10 +141,9 @@ class TreeSystem:
                     f"got {contact.body!r}"
                 )
         nv = sum(self._widths)
-        if self.actuation is None:
-            free = np.repeat([body.joint == "free" for body in self.bodies], self._widths)
-            set_(self, "actuation", np.ascontiguousarray(np.eye(nv)[:, ~free]))
-        set_(self, "actuation", as_array("actuation", self.actuation, (nv, None)))
+        free = np.repeat([body.joint == "free" for body in self.bodies], self._widths)
+        motors = np.eye(nv)[:, ~free] if self.actuation is None else self.actuation
+        set_(self, "actuation", as_array("actuation", motors, (nv, None)))
         set_(self, "gravity", positive("gravity", self.gravity, allow_zero=True))
         normal = as_vector("normal", self.normal, 3)
         if not np.linalg.norm(normal) > 0:
