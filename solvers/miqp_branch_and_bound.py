@@ -107,7 +107,7 @@ class Search:
         for guess in self.guesses:
             self._try(guess)
         root = np.full(self._nodes.binaries, OPEN, dtype=np.int8)
-        node = _Node(-np.inf, 0, root, self._nodes.root(), self._nodes.sharpen(root))
+        node = _Node(-np.inf, 0, root, self._nodes.root(), self._nodes.sharpen(root, self.deadline))
         open_nodes = [node]
         while open_nodes:
             self.bound = open_nodes[0].bound
@@ -141,7 +141,7 @@ class Search:
 
     def _sharpen(self, node: _Node, rest: list[_Node]) -> list[_Node]:
         """A node's children under a relaxation of its own; `rest` where it helps too little."""
-        sharp = self._nodes.sharpen(node.decisions)
+        sharp = self._nodes.sharpen(node.decisions, self.deadline)
         if sharp is None:
             return rest
         lowest = min(left.bound for left in rest)

@@ -14,6 +14,7 @@ bound as long as the objective stays convex, so its tolerance costs strength and
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -34,13 +35,16 @@ class Products(NamedTuple):
     right: Array
 
 
-def bend(objective: Quadratic, products: Products, inequalities: Array) -> Quadratic | None:
+def bend(
+    objective: Quadratic, products: Products, inequalities: Array, deadline: float = np.inf
+) -> Quadratic | None:
     """The objective plus the best weighted sum of products; None where nothing is gained.
 
     Args:
         objective: strictly convex.
         products: never positive at feasible points.
         inequalities: rows (a, a_0), (k, nz + 1), with a'z + a_0 <= 0 at feasible points.
+        deadline: of `time.perf_counter`; the weights found by then are used.
     """
     constant = np.zeros_like(inequalities)
     constant[:, -1] = 1.0
@@ -48,7 +52,7 @@ def bend(objective: Quadratic, products: Products, inequalities: Array) -> Quadr
         np.vstack([products.left, inequalities]), np.vstack([products.right, constant])
     )
     try:
-        weights = _best_weights(objective, all_products)[: len(products.left)]
+        weights = _best_weights(objective, all_products, deadline)[: len(products.left)]
     except np.linalg.LinAlgError:
         return None
     P, R = products
@@ -65,7 +69,7 @@ def bend(objective: Quadratic, products: Products, inequalities: Array) -> Quadr
     return None
 
 
-def _best_weights(objective: Quadratic, products: Products) -> Array:
+def _best_weights(objective: Quadratic, products: Products, deadline: float) -> Array:
     """w >= 0 (m,) of the semidefinite program, near enough."""
     H, f, constant = objective
     n = len(f) + 1
@@ -87,6 +91,8 @@ def _best_weights(objective: Quadratic, products: Products) -> Array:
         value = t + iterate.theta[-1] / unit**2
         gap = iterate.gap / unit**2
         if gap < TOLERANCE * max(abs(value), 1e-9) and program.infeasibility(iterate) < 1e-5:
+            break
+        if time.perf_counter() > deadline:
             break
         iterate = program.advance(iterate)
     return np.asarray(iterate.theta[:-1] * scale**2)

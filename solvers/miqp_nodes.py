@@ -67,12 +67,12 @@ class Nodes:
         if products is not None:
             self._products = Products(*map(np.vstack, zip(self._products, products)))
 
-    def sharpen(self, decisions: Decisions) -> Relaxation | None:
+    def sharpen(self, decisions: Decisions, deadline: float = np.inf) -> Relaxation | None:
         """An objective bent to charge for violated binaries, for this node and those below it."""
         if not len(self._products.left):
             return None
         inequalities = self._inequalities(decisions)
-        objective = bend(self._exact.objective, self._products, inequalities)
+        objective = bend(self._exact.objective, self._products, inequalities, deadline)
         if objective is None:
             return None
         return Relaxation(objective, self._A, *self.limits(decisions))
