@@ -78,7 +78,6 @@ def tables(rows: list[dict[str, Any]]) -> list[tuple[list[str], list[list[Any]]]
     cells = []
     for row in rows:
         shown = row | {
-            "method": method_name(row),
             "cost": f"{row['cost']:.6f}",
             "ratio": f"{row['ratio']:.5f}",
             "modes": ", ".join(compress_modes(modes) for modes in row["modes"]),
@@ -88,10 +87,19 @@ def tables(rows: list[dict[str, Any]]) -> list[tuple[list[str], list[list[Any]]]
     return [(list(COLUMNS.values()), cells)]
 
 
-def method_name(row: dict[str, Any]) -> str:
-    """Solver or gradient, with its rho where it has one to choose."""
-    name = row["gradient"] or {"miqp": "miqp (optimum)"}.get(row["solver"], row["solver"])
-    return f"{name} {row['rho']:g} J" if row["rho"] is not None else str(name)
+def method_name(solver: str, gradient: Gradient | Adaptive | None) -> str:
+    """Solver or gradient, with the settings that differ from the defaults or have to be chosen."""
+    match gradient:
+        case None:
+            return "miqp (optimum)" if solver == "miqp" else solver
+        case Signorini() | FullCone():
+            return f"{gradient.name} {gradient.rho:g} J"
+        case Randomized():
+            return f"{gradient.name} {gradient.std:g} m/s, {gradient.samples} samples"
+        case Bundled():
+            trigger = "" if gradient.threshold is None else f", threshold {gradient.threshold:g}"
+            return f"{gradient.name} {gradient.offset:g} m{trigger}"
+    return gradient.name
 
 
 def _timed(problem: Problem, gradient: Gradient | Adaptive, repeats: int) -> Solution:
@@ -106,6 +114,7 @@ def _row(
 ) -> dict[str, Any]:
     return {
         "task": solution.task,
+        "method": method_name(solution.solver, gradient),
         "solver": solution.solver,
         "gradient": solution.gradient or None,
         "rho": getattr(gradient, "rho", None),

@@ -126,6 +126,10 @@ def _add_solve(commands: Commands[Parser]) -> None:
     numbers.add_argument("--delta", type=float, metavar="V", help="free-velocity offset [m/s]")
     numbers.add_argument("--std", type=float, metavar="V", help="of randomized [m/s]")
     numbers.add_argument("--offset", type=float, metavar="M", help="of bundled [m]")
+    numbers.add_argument(
+        "--threshold", type=float, metavar="I", help="of bundled: least loaded impulse [N s]"
+    )
+    numbers.add_argument("--eps", type=float, metavar="V", help="of full-cone: smooth slip [m/s]")
     numbers.add_argument("--samples", type=int, metavar="N", help="of randomized and bundled")
     numbers.add_argument("--seed", type=int, metavar="N", help="of randomized and bundled")
     command.add_argument(

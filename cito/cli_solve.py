@@ -15,7 +15,7 @@ from cito.problems.registry import get_task
 from cito.results import compress_modes, summary
 from cito.solvers.solution import Solution, Status
 
-GRADIENT_NUMBERS = ("rho", "delta", "std", "offset", "samples", "seed")
+GRADIENT_NUMBERS = ("rho", "delta", "std", "offset", "samples", "seed", "threshold", "eps")
 # Where these come out there is no trajectory worth having.
 FAILURES = (
     Status.DIVERGED,

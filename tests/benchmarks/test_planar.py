@@ -47,6 +47,7 @@ def test_the_table_has_a_cell_for_every_column(rows: list[dict[str, Any]]) -> No
     [(headers, cells)] = planar.tables(rows)
     assert {len(row) for row in cells} == {len(headers)}
     assert cells[3][1] == "full-cone 0.1 J" and cells[3][4] == "30s"
+    assert cells[5][1] == "bundled 0.1 m, threshold 0"
     assert len(rows) == planar.total(quick=True)
 
 

@@ -88,6 +88,14 @@ def test_json_has_the_promised_keys(run: Run, tmp_path: Path) -> None:
     assert cito.load(told["file"]).cost == told["cost"]
 
 
+def test_the_settings_of_the_comparison_can_be_given(run: Run) -> None:
+    bundled = ("--gradient", "bundled", "--offset", "0.1", "--threshold", "0")
+    told = strict_json(run("solve", "lift-off", "--json", *bundled).out)
+    assert told["cost"] == pytest.approx(5.9071, rel=1e-3)
+    full_cone = ("--gradient", "full-cone", "--eps", "0.1", "--max-iterations", "1")
+    assert run("solve", "traverse", *full_cone).status == 0
+
+
 def test_the_reference_tells_bound_gap_and_nodes(run: Run) -> None:
     command = ("solve", "lift-off", "--solver", "miqp", "--set", "horizon=5")
     told = strict_json(run(*command, "--json").out)
