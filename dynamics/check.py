@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 STEP = 1e-6  # relative to the scale of the perturbed coordinates
 RELATIVE_TOLERANCE = 1e-6
 EPS = 1e-2  # smoothing of the full cone [m/s]
+AWAY = 1e-4  # margin of a contact mode below which a sample is skipped [m/s]
 MODE_LETTERS = "slc"
 
 
@@ -212,7 +213,11 @@ def _gradients(dynamics: ContactDynamics, rho: float) -> list[Gradient]:
 def _modes_hold(
     dynamics: ContactDynamics, z: Array, move: Callable[[Array, Array], Array], total: int
 ) -> bool:
-    """Whether every contact keeps its mode, and its slip stays far from zero, around z."""
+    """Whether every contact keeps its mode around z, and is not about to leave it at z."""
+    rollout = dynamics.rollout(z[: dynamics.nx], z[None, dynamics.nx :])
+    margins = dynamics.linearize(rollout).margins()
+    if margins is not None and margins.value.min() < AWAY:
+        return False
     reach = 100 * STEP
     d = np.vstack([np.zeros((1, total)), reach * np.eye(total), -reach * np.eye(total)])
     points = move(np.broadcast_to(z, (len(d), len(z))), d)
