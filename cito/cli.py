@@ -17,6 +17,7 @@ from typing import NoReturn
 
 import cito
 
+TASK = "a name that `cito list` tells, or path/to/file.py:name for a task of your own"
 EXIT_STATUS = """exit status:
   0  there is a result (whether it converged: `converged` in the JSON)
   1  the work failed; the reason is on standard error
@@ -108,13 +109,13 @@ Commands = argparse._SubParsersAction  # the type has no public name
 
 def _add_list(commands: Commands[Parser]) -> None:
     command = commands.add_parser("list", help="tasks, gradients, solvers; a task's parameters")
-    command.add_argument("task", nargs="?", metavar="TASK", help="show this task's parameters")
+    command.add_argument("task", nargs="?", metavar="TASK", help=f"show its parameters; {TASK}")
     _add_json(command)
 
 
 def _add_solve(commands: Commands[Parser]) -> None:
     command = commands.add_parser("solve", help="solve a task")
-    command.add_argument("task", metavar="TASK", help="see `cito list`")
+    command.add_argument("task", metavar="TASK", help=TASK)
     command.add_argument("--solver", default="ddp", help="ddp (default), mpcc or miqp")
     command.add_argument(
         "--gradient",
@@ -168,7 +169,7 @@ def _add_figure(commands: Commands[Parser]) -> None:
 
 def _add_check(commands: Commands[Parser]) -> None:
     command = commands.add_parser("check", help="test a task's derivatives by finite differences")
-    command.add_argument("task", metavar="TASK", help="see `cito list`")
+    command.add_argument("task", metavar="TASK", help=TASK)
     command.add_argument("--samples", type=int, default=200, metavar="N", help="states drawn (200)")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="of the samples (0)")
     _add_json(command)

@@ -11,6 +11,7 @@ from cito.cli_output import print_json, print_pairs, print_table
 from cito.dynamics.gradients import GRADIENTS
 from cito.problems.registry import get_task
 from cito.problems.registry import tasks as registered_tasks
+from cito.problems.task_files import task_name
 from cito.solvers.adaptive import Adaptive
 
 # Extras of the installation, and the module by which each is recognized.
@@ -59,7 +60,7 @@ def list_all(arguments: argparse.Namespace) -> int:
 
 def list_task(arguments: argparse.Namespace) -> int:
     """A task's parameters and their defaults."""
-    task = get_task(arguments.task)
+    task = get_task(task_name(arguments.task))
     if arguments.json:
         print_json({"task": task.name, "summary": task.summary, "parameters": task.parameters})
         return 0
@@ -73,7 +74,7 @@ def check(arguments: argparse.Namespace) -> int:
     """Finite differences of a task's dynamics, gradient by gradient and mode by mode."""
     from cito.dynamics.check import check_gradients
 
-    problem = api.make(arguments.task)
+    problem = api.make(task_name(arguments.task))
     report = check_gradients(
         problem.dynamics, center=problem.start, samples=arguments.samples, seed=arguments.seed
     )

@@ -12,6 +12,7 @@ from cito import api
 from cito.cli_output import console, output_folder, print_json, print_pairs
 from cito.problems.problem import Problem
 from cito.problems.registry import get_task
+from cito.problems.task_files import task_name
 from cito.results import compress_modes, summary
 from cito.solvers.solution import Solution, Status
 
@@ -27,7 +28,8 @@ FAILURES = (
 
 def solve(arguments: argparse.Namespace) -> int:
     """Check everything, solve, save, tell."""
-    problem = api.make(arguments.task, **task_parameters(arguments.task, arguments.set))
+    task = task_name(arguments.task)
+    problem = api.make(task, **task_parameters(task, arguments.set))
     options = solver_options(arguments)
     folder = output_folder("--out", arguments.out) if arguments.out else None
 
@@ -35,7 +37,8 @@ def solve(arguments: argparse.Namespace) -> int:
 
     row = summary(solution)
     if folder is not None:
-        name = f"{solution.task}_{solution.gradient or solution.solver}.npz"
+        task = solution.task.replace("/", "-")
+        name = f"{task}_{solution.gradient or solution.solver}.npz"
         row["file"] = str(solution.save(folder / name))
     if arguments.json:
         print_json(row)

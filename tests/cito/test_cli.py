@@ -88,6 +88,24 @@ def test_json_has_the_promised_keys(run: Run, tmp_path: Path) -> None:
     assert cito.load(told["file"]).cost == told["cost"]
 
 
+def test_a_task_in_a_file_of_its_own(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cito.problems.registry._TASKS", {})
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import cito, numpy\nfrom cito.problems.planar import traverse\n"
+        "@cito.task('mine', 'a short way')\n"
+        "def mine(horizon: int = 5) -> cito.Problem:\n    return traverse(horizon=horizon)\n"
+    )
+    assert "a short way" in run("list", f"{file}:mine").out
+    told = strict_json(run("solve", str(file), "--set", "horizon=4", "--json").out)
+    assert told["horizon"] == 4
+    assert run("check", str(file), "--samples", "40").status == 0
+    status, out, err = run("solve", f"{file}:other")
+    assert (status, out) == (2, "") and "has mine" in err
+
+
 def test_the_settings_of_the_comparison_can_be_given(run: Run) -> None:
     bundled = ("--gradient", "bundled", "--offset", "0.1", "--threshold", "0")
     told = strict_json(run("solve", "lift-off", "--json", *bundled).out)
