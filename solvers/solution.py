@@ -18,32 +18,40 @@ from cito.dynamics.types import Array
 class Status(Enum):
     """Why a solver stopped. The value is the sentence a user reads."""
 
-    CONVERGED = "Converged: the expected improvement of the cost is below the tolerance."
+    CONVERGED = "Converged: within its tolerance, the solver sees no further way to lower the cost."
     STALLED = (
-        "Stopped where no step of any kernel tried lowers the cost of the hard rollout; the best "
-        "iterate is returned. Try a larger rho, a positive delta or another initial guess."
+        "Stopped where no step tried lowers the cost of the hard rollout; the best iterate is "
+        "returned. With a fixed gradient try `adaptive`; else another initial guess."
     )
     NO_GRADIENT = (
         "Stopped at the initial guess: this gradient sees no way to lower the cost from there. "
         "Try gradient `adaptive` or `full-cone`."
     )
-    MAX_ITERATIONS = "Stopped at the limit of iterations; the best iterate is returned."
-    TIME_LIMIT = "Stopped at the time limit; the best iterate is returned."
+    MAX_ITERATIONS = (
+        "Stopped at the limit of iterations; the best iterate is returned. Allow more iterations."
+    )
+    TIME_LIMIT = "Stopped at the time limit; the best iterate is returned. Allow more time."
     DIVERGED = (
-        "The initial rollout is not finite. Try other initial controls, a smaller time step or "
-        "multiple shooting with a finite guess of the states."
+        "The initial rollout is not finite. Try another start or initial controls, a smaller time "
+        "step, or a finite guess of the states (`initial_states`)."
     )
     NOT_POSITIVE_DEFINITE = (
-        "The Hessian in the controls stayed indefinite at the largest regularization. "
-        "Give every control a positive weight."
+        "No step could be formed: the Hessian in the controls is not positive definite, or no "
+        "longer finite. Give every control a positive weight."
     )
     OPTIMAL = "Optimal: the gap between the incumbent and the proven bound is closed."
     GAP_OPEN = (
-        "The limit was reached with a gap left between incumbent and bound; both are returned. "
-        "Allow more time or more nodes."
+        "Stopped with a gap left between the incumbent and the proven bound; both are returned. "
+        "Allow more time."
     )
-    INFEASIBLE = "No feasible point was found. Check the start, the limits and the big-M bounds."
-    SOLVER_FAILED = "The underlying solver failed; its message is in `history`."
+    INFEASIBLE = (
+        "No feasible point was found. Check the start and the control limits; else another initial "
+        "guess."
+    )
+    SOLVER_FAILED = (
+        "The underlying solver failed; its message is in `history`. Try another initial guess or "
+        "another solver."
+    )
     INTERRUPTED = "Interrupted; the best iterate so far is returned."
 
     @property
