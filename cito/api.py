@@ -51,7 +51,7 @@ def solve(
         problem: as `make` returns it, or your own.
         gradient: contact gradient of "ddp", an object or a name; `Adaptive()` by default.
         solver: "ddp", "mpcc" or "miqp".
-        max_iterations: of "ddp" and "mpcc".
+        max_iterations: of "ddp" and "mpcc", in total.
         tolerance: of "ddp", relative decrease of the cost at which to stop [-].
         time_limit: wall clock [s].
         initial_controls: of "ddp", (N, nu); the problem's own by default.

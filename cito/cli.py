@@ -140,7 +140,9 @@ def _add_solve(commands: Commands[Parser]) -> None:
         metavar="NAME=VALUE",
         help="a parameter of the task, e.g. friction=0.5 or target=1,0,0,0; may be repeated",
     )
-    command.add_argument("--max-iterations", type=int, metavar="N", help="of ddp and mpcc")
+    command.add_argument(
+        "--max-iterations", type=int, metavar="N", help="of ddp and mpcc, in total"
+    )
     command.add_argument("--time-limit", type=float, metavar="S", help="wall clock [s]")
     command.add_argument("--out", metavar="DIR", help="save the solution there, as .npz")
     _add_json(command)

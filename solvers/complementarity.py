@@ -27,6 +27,7 @@ from cito.solvers.solution import Solution, Status
 # Relaxation of the complementarity products [J], from a loose start to about rounding.
 HOMOTOPY = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
 WARM_HOMOTOPY = (1e-3, 1e-4, 1e-6, 1e-8)
+STAGE_ITERATIONS = 500  # a stage that has not converged by then still leads to the next
 # A rollout this much dearer than the program's own optimum [-] has left the planned trajectory.
 COST_MISMATCH = 1e-2
 
@@ -45,7 +46,7 @@ def solve_complementarity(
     problem: Problem,
     initial: Solution | None = None,
     *,
-    max_iterations: int = 500,
+    max_iterations: int = 3000,
     time_limit: float = 120.0,
     homotopy: Sequence[float] | None = None,
 ) -> Solution:
@@ -54,7 +55,7 @@ def solve_complementarity(
     Args:
         problem: of a planar `LinearSystem` or `SymbolicSystem`, with quadratic costs.
         initial: where to start; the rollout of `problem.initial_controls` by default.
-        max_iterations: of IPOPT, for each stage of the homotopy.
+        max_iterations: of IPOPT, for all stages of the homotopy together.
         time_limit: for all stages together [s].
         homotopy: falling relaxations t > 0 of the products [J].
 
@@ -74,8 +75,9 @@ def solve_complementarity(
 
     plan, history = _follow_homotopy(model, guess, stages, max_iterations, deadline)
     candidates = [plan]
-    if time.perf_counter() < deadline and not _interrupted(history):
-        polished, row = _polish(model, plan, max_iterations, deadline)
+    left = _left(max_iterations, history)
+    if left > 0 and time.perf_counter() < deadline and not _interrupted(history):
+        polished, row = _polish(model, plan, left, deadline)
         candidates.append(polished)
         history.append(row)
     return _simulate(problem, guess, candidates, history, began)
@@ -90,11 +92,16 @@ def _follow_homotopy(
 ) -> tuple[Trajectory, list[dict[str, Any]]]:
     """The trajectory at the end of the homotopy, and one row per stage."""
     program = model.relaxed()
-    w, history = model.relaxed_guess(guess), []
+    w = model.relaxed_guess(guess)
+    history: list[dict[str, Any]] = []
     for t in stages:
+        left = _left(max_iterations, history)
+        if left == 0:
+            history[-1]["message"] = "Maximum_Iterations_Exceeded"
+            break
         # Early stages only lead the way, so they are solved loosely.
         options = {"mu_strategy": "adaptive", "tol": min(max(0.1 * t, 1e-9), 1e-3)}
-        w_next, row = _solve(program, w, {"p": t}, options, max_iterations, deadline)
+        w_next, row = _solve(program, w, {"p": t}, options, left, deadline)
         history.append({"t": t, **row})
         if not np.isfinite(w_next).all():
             break
@@ -197,6 +204,12 @@ def _simulate(
         time_step=problem.dynamics.time_step,
         history=tuple(history),
     )
+
+
+def _left(max_iterations: int, history: Sequence[Mapping[str, Any]]) -> int:
+    """How many iterations the next stage may take."""
+    done = sum(stage["iterations"] for stage in history)
+    return max(min(int(max_iterations) - done, STAGE_ITERATIONS), 0)
 
 
 def _interrupted(history: Sequence[Mapping[str, Any]]) -> bool:

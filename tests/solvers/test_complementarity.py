@@ -174,6 +174,13 @@ def test_a_plan_that_the_hard_law_does_not_follow_is_no_success():
     assert solution.cost <= Objective(problem).value(rest.states, rest.controls)
 
 
+@pytest.mark.parametrize("limit", [1, 20, 40])
+def test_the_limit_of_iterations_is_one_for_all_stages(limit):
+    solution = solve_complementarity(traverse(horizon=10), max_iterations=limit)
+    assert solution.status is Status.MAX_ITERATIONS
+    assert solution.iterations == sum(row["iterations"] for row in solution.history) == limit
+
+
 # ------------------------------------------------------------------------------ misuse
 
 
