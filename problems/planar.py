@@ -52,7 +52,10 @@ def traverse(
     return point_mass_problem("traverse", **locals())
 
 
-@task("friction-braking", "a point mass drifts without gravity and shall stop; pushing down brakes")
+@task(
+    "friction-braking",
+    "a drifting mass shall stop and return to its start; pressing on the ground brakes it",
+)
 def friction_braking(
     friction: float = 0.8,
     time_step: float = 0.05,
