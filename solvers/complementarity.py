@@ -46,7 +46,7 @@ def solve_complementarity(
     problem: Problem,
     initial: Solution | None = None,
     *,
-    max_iterations: int = 3000,
+    max_iterations: int = 4000,
     time_limit: float = 120.0,
     homotopy: Sequence[float] | None = None,
 ) -> Solution:
