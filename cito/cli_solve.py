@@ -157,7 +157,7 @@ def _solve_with_progress(problem: Problem, options: dict[str, Any], *, quiet: bo
         def tell(record: Mapping[str, Any]) -> None:
             told = ", ".join(
                 f"{key} {record[key]:.6g}"
-                for key in ("iteration", "nodes", "cost", "bound")
+                for key in ("iteration", "nodes", "best" if "best" in record else "cost", "bound")
                 if isinstance(record.get(key), int | float)
             )
             status.update(f"solving {problem.name}: {told}")

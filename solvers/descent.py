@@ -65,7 +65,13 @@ class Descent:
         self.best = initial
         self.iterations = 0
         self.history: list[dict[str, Any]] = [
-            {"iteration": 0, "cost": initial.cost, "merit": initial.merit, "phase": "start"}
+            {
+                "iteration": 0,
+                "cost": initial.cost,
+                "best": initial.cost,
+                "merit": initial.merit,
+                "phase": "start",
+            }
         ]
         self._callback = callback
         self._started = time.perf_counter()
@@ -90,6 +96,7 @@ class Descent:
         record: dict[str, Any] = {
             "iteration": self.iterations,
             "cost": iterate.cost,
+            "best": self.best.cost,
             "merit": iterate.merit,
             "phase": phase,
         }

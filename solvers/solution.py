@@ -73,7 +73,14 @@ class Solution:
         cost: of the hard rollout of `controls`.
         contact_residual: largest scaled residual of the contact law over the knots.
         solve_time: wall clock [s].
-        history: one mapping per iteration (cost, rho, alpha, regularization, ...).
+        iterations: linearizations of DDP (one may accept no step, or try several), IPOPT's of the
+            complementarity program, nodes of the reference.
+        history: of DDP one mapping per accepted iterate: `iteration`, `cost`, `best` (cost so
+            far), `merit` (cost and open gaps), `phase`, and of a step also `gradient`, `rho`,
+            `delta`, `alpha`, `regularization`, `expected`, `holding`. `phase` is "start";
+            "descend", a step that lowers the merit; "uphill", a full step of a fixed gradient
+            that does not; or "excursion", a full relaxed step of `adaptive`, wherever it leads.
+            Of the complementarity program one mapping per stage; of the reference one in all.
         bound, gap, nodes: of the mixed-integer reference; gap is relative to |cost|.
     """
 

@@ -181,7 +181,9 @@ def test_gradients_that_see_the_event_come_near_the_optimum(planar, name, gradie
 @pytest.mark.parametrize(("name", "gradient"), CASES)
 def test_best_iterate_is_never_lost(planar, name, gradient):
     solution = planar(name, gradient)
-    assert solution.cost == min(entry["cost"] for entry in solution.history)
+    costs = [entry["cost"] for entry in solution.history]
+    assert solution.cost == min(costs)
+    assert [entry["best"] for entry in solution.history] == list(np.minimum.accumulate(costs))
     steps = np.diff([entry["iteration"] for entry in solution.history])
     assert (steps >= 0).all() and solution.history[-1]["iteration"] <= solution.iterations
 
