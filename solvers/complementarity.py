@@ -208,7 +208,7 @@ def _simulate(
 
 def _left(max_iterations: int, history: Sequence[Mapping[str, Any]]) -> int:
     """How many iterations the next stage may take."""
-    done = sum(stage["iterations"] for stage in history)
+    done: int = sum(stage["iterations"] for stage in history)
     return max(min(int(max_iterations) - done, STAGE_ITERATIONS), 0)
 
 
