@@ -17,6 +17,7 @@ from cito.results import compress_modes, summary
 from cito.solvers.solution import Solution, Status
 
 GRADIENT_NUMBERS = ("rho", "delta", "std", "offset", "samples", "seed", "threshold", "eps")
+MODE_LEGEND = "steps in each mode: s separating, l sliding, c sticking (clamping)"
 # Where these come out there is no trajectory worth having.
 FAILURES = (
     Status.DIVERGED,
@@ -35,7 +36,7 @@ def solve(arguments: argparse.Namespace) -> int:
 
     solution = _solve_with_progress(problem, options, quiet=arguments.json)
 
-    row = summary(solution)
+    row = summary(solution) | {"contacts": contact_names(problem)}
     if folder is not None:
         task = solution.task.replace("/", "-")
         name = f"{task}_{solution.gradient or solution.solver}.npz"
@@ -58,6 +59,13 @@ def exit_status(solution: Solution) -> int:
     return 0
 
 
+def contact_names(problem: Problem) -> list[str]:
+    """What the problem's system calls its contacts, or numbers."""
+    dynamics = problem.dynamics
+    numbers = [f"contact {i}" for i in range(dynamics.nc)]
+    return list(getattr(dynamics, "contact_names", numbers))
+
+
 def told(row: Mapping[str, Any]) -> list[tuple[str, object]]:
     """The lines that a person reads of a solution's `summary`."""
     gradient = f" with gradient {row['gradient']}" if row["gradient"] else ""
@@ -76,9 +84,11 @@ def told(row: Mapping[str, Any]) -> list[tuple[str, object]]:
     pairs += [
         ("iterations", row["iterations"]),
         ("time", f"{row['solve_time']:.3g} s"),
-        *((f"contact {i}", compress_modes(modes)) for i, modes in enumerate(row["modes"])),
+        *((name, compress_modes(modes)) for name, modes in zip(row["contacts"], row["modes"])),
         ("contact residual", f"{row['contact_residual']:.1e}"),
     ]
+    if row["modes"]:
+        pairs.insert(-1, ("", MODE_LEGEND))
     if "file" in row:
         pairs.append(("saved", row["file"]))
     return pairs

@@ -102,6 +102,19 @@ class ContactDynamics(Dynamics):
         self.manifold = native
         self._model = _native.TimeStepping(native, self.time_step, self.friction, self.theta)
 
+    def __repr__(self) -> str:
+        friction = ", ".join(f"{mu:g}" for mu in np.unique(self.friction))
+        return (
+            f"<ContactDynamics of {type(self.system).__name__}: nx {self.nx}, nu {self.nu}, "
+            f"contacts {self.nc}, time step {self.time_step:g} s, friction {friction or 'none'}>"
+        )
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """What the system calls its contacts, or "contact 0", "contact 1", ..."""
+        contacts = getattr(self.system, "contacts", (None,) * self.nc)
+        return tuple(getattr(c, "name", "") or f"contact {i}" for i, c in enumerate(contacts))
+
     def step(self, x: ArrayLike, u: ArrayLike) -> Step:
         """The hard step from x (..., nx) under u (..., nu); the solve starts cold."""
         states, controls, batch = self._batch(x, u)

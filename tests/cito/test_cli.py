@@ -70,6 +70,7 @@ def test_solve_prints_a_result_and_saves_it(run: Run, tmp_path: Path) -> None:
     status, out, err = run("solve", "traverse", "--out", str(folder))
     assert (status, err) == (0, "")
     assert "27.67955" in out and "Converged" in out and "3s 9l 18c" in out
+    assert "contact 0" in out and "c sticking" in out
     solution = cito.load(folder / "traverse_adaptive.npz")
     assert solution.cost == pytest.approx(27.679550592, rel=1e-3)
 
@@ -104,6 +105,12 @@ def test_a_task_in_a_file_of_its_own(
     assert run("check", str(file), "--samples", "40").status == 0
     status, out, err = run("solve", f"{file}:other")
     assert (status, out) == (2, "") and "has mine" in err
+
+
+def test_contacts_have_the_names_that_their_system_gives_them(run: Run) -> None:
+    command = ("solve", "hop", "--max-iterations", "1")
+    assert "foot " in run(*command).out
+    assert strict_json(run(*command, "--json").out)["contacts"] == ["foot"]
 
 
 def test_the_settings_of_the_comparison_can_be_given(run: Run) -> None:
