@@ -143,6 +143,12 @@ class SymbolicSystem:
         functions = [self.terms_function, *_derivative_functions(self)]
         self._programs, self.compiled = build_programs(functions, compile)
 
+    def __repr__(self) -> str:
+        return (
+            f"<SymbolicSystem: q ({', '.join(self.names)}), {self.nu} controls, "
+            f"contacts {len(self.contact_dims)}>"
+        )
+
     @cached_property
     def terms_function(self) -> Any:
         """casadi.Function (theta, q, v) -> M, c, B, J', phi with M, B and J' transposed.

@@ -8,7 +8,7 @@ The step holds the hard contact law; a problem is frozen and knows no solver.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from cito.dynamics.types import Array, as_array, as_limits
 from cito.problems.costs import ControlCost, CostTerm, ResidualCost, StateCost
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """An optimal-control problem.
 
@@ -55,6 +55,10 @@ class Problem:
         N = int(self.horizon)
         set_(self, "horizon", N)
         set_(self, "start", as_array("start", self.start, (dyn.nx,)))
+        if isinstance(self.costs, CostTerm) or not isinstance(self.costs, Iterable):
+            raise ValueError(
+                f"`costs` must be a sequence of cost terms, got one {type(self.costs).__name__}"
+            )
         set_(self, "costs", tuple(self.costs))
         for i, term in enumerate(self.costs):
             _check_term(f"costs[{i}]", term, N, dyn)
@@ -68,6 +72,14 @@ class Problem:
         if not any(isinstance(t, ControlCost) and (t.weight > 0).any() for t in self.costs):
             if not any(isinstance(t, ResidualCost) for t in self.costs):
                 raise ValueError("`costs` must weigh the controls: no ControlCost was given")
+
+    def __repr__(self) -> str:
+        dyn = self.dynamics
+        names = f"; parameters {', '.join(self.parameters)}" if self.parameters else ""
+        return (
+            f"<Problem {self.name}: {self.horizon} steps of {dyn.time_step:g} s, nx {dyn.nx}, "
+            f"nu {dyn.nu}, contacts {dyn.nc}{names}>"
+        )
 
 
 def _check_term(name: str, term: CostTerm, N: int, dyn: Dynamics) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cito.dynamics import ContactDynamics, point_mass
-from cito.problems import ControlCost, Problem, ResidualCost, StateCost
+from cito.problems import ControlCost, Problem, ResidualCost, StateCost, make
 
 DYNAMICS = ContactDynamics(point_mass(2), 0.05)
 N = 4
@@ -93,6 +93,25 @@ def test_limits_may_be_scalars_and_infinite():
     problem = Problem(**GOOD, control_lower=-1.0, control_upper=[np.inf, 2.0])
     assert problem.control_lower.tolist() == [-1.0, -1.0]
     assert problem.control_upper.tolist() == [np.inf, 2.0]
+
+
+def test_one_cost_term_is_no_sequence():
+    message = "`costs` must be a sequence of cost terms, got one ControlCost"
+    with pytest.raises(ValueError, match=message):
+        Problem(**{**GOOD, "costs": ControlCost([1, 1])})
+
+
+def test_repr_is_one_line():
+    assert repr(make("traverse", horizon=7)) == (
+        "<Problem traverse: 7 steps of 0.05 s, nx 4, nu 2, contacts 1; parameters friction, "
+        "time_step, horizon, mass, gravity, start, target, state_weight, control_weight, "
+        "terminal_weight>"
+    )
+    assert repr(make("traverse").dynamics) == (
+        "<ContactDynamics of LinearSystem: nx 4, nu 2, contacts 1, time step 0.05 s, friction 0.8>"
+    )
+    system = make("hop").dynamics.system
+    assert repr(system) == "<SymbolicSystem: q (x, z, hip, knee), 2 controls, contacts 1>"
 
 
 def test_is_frozen():
