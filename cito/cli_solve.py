@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -127,7 +128,12 @@ def task_parameters(task: str, assignments: Sequence[str]) -> dict[str, Any]:
         name, equals, text = (part.strip() for part in assignment.partition("="))
         if not equals or not name:
             raise ValueError(f"--set must be NAME=VALUE, got {assignment!r}")
-        api.known_name(f"parameter of task {task!r}", name, defaults)
+        if name not in defaults:
+            close = difflib.get_close_matches(name, defaults, n=2)
+            hint = (
+                f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(defaults)}"
+            )
+            raise ValueError(f"--set: task {task!r} has no parameter {name!r}: {hint}")
         parameters[name] = parse_value(name, text, defaults[name])
     return parameters
 

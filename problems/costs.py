@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cito.dynamics.base import Dynamics
 from cito.dynamics.types import Array, as_array
 
 Knots = Literal["running", "terminal", "all"]
@@ -91,6 +92,25 @@ class ResidualCost:
 CostTerm = StateCost | ControlCost | ResidualCost
 
 
+def quadratic_task_costs(
+    dynamics: Dynamics,
+    target: ArrayLike,
+    state_weight: ArrayLike,
+    control_weight: ArrayLike,
+    terminal_weight: ArrayLike,
+) -> tuple[CostTerm, ...]:
+    """Diagonal weights on x - target while running and at the end, and on u.
+
+    Raises:
+        ValueError: a shape or sign that does not fit; names the parameter.
+    """
+    x_ref = as_array("target", target, (dynamics.nx,))
+    Q = _weight("state_weight", state_weight, dynamics.ndx)
+    R = _weight("control_weight", control_weight, dynamics.nu)
+    Q_f = _weight("terminal_weight", terminal_weight, dynamics.ndx)
+    return StateCost(Q, x_ref), ControlCost(R), StateCost(Q_f, x_ref, knots="terminal")
+
+
 def active_knots(knots: Knots, horizon: int) -> NDArray[np.bool_]:
     """Mask (N+1,) of the knots at which a term is active."""
     mask = np.zeros(horizon + 1, dtype=bool)
@@ -101,8 +121,8 @@ def active_knots(knots: Knots, horizon: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _weight(name: str, value: ArrayLike) -> Array:
-    weight = as_array(name, value, (None,))
+def _weight(name: str, value: ArrayLike, length: int | None = None) -> Array:
+    weight = as_array(name, value, (length,))
     if (weight < 0).any():
         raise ValueError(f"`{name}` must be >= 0, got {weight.min():g}")
     return weight

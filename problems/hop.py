@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.types import Array, as_array, positive
-from cito.problems.costs import ControlCost, StateCost
+from cito.problems.costs import quadratic_task_costs
 from cito.problems.problem import Problem
 from cito.problems.registry import task
 
@@ -89,16 +89,13 @@ def hop(
     parameters = dict(locals())
     system = hopper(mass, gravity)
     x0 = as_array("start", start, (8,))
+    dynamics = ContactDynamics(system, time_step=time_step, friction=friction)
     return Problem(
         name="hop",
-        dynamics=ContactDynamics(system, time_step=time_step, friction=friction),
+        dynamics=dynamics,
         start=x0,
         horizon=horizon,
-        costs=(
-            StateCost(state_weight, target),  # type: ignore[arg-type]
-            ControlCost(control_weight),  # type: ignore[arg-type]
-            StateCost(terminal_weight, target, knots="terminal"),  # type: ignore[arg-type]
-        ),
+        costs=quadratic_task_costs(dynamics, target, state_weight, control_weight, terminal_weight),
         control_lower=np.full(2, -TORQUE_LIMIT),
         control_upper=np.full(2, TORQUE_LIMIT),
         initial_controls=np.tile(holding_torques(system, x0[:4]), (horizon, 1)),

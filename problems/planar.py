@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.linear import point_mass
-from cito.problems.costs import ControlCost, StateCost
+from cito.problems.costs import quadratic_task_costs
 from cito.problems.problem import Problem
 from cito.problems.registry import task
 
@@ -89,15 +89,12 @@ def point_mass_problem(
     """The planar point mass with diagonal weights Q, R, Q_f (see the module's docstring)."""
     parameters = {key: value for key, value in locals().items() if key != "name"}
     system = point_mass(2, mass=mass, gravity=gravity)
+    dynamics = ContactDynamics(system, time_step=time_step, friction=friction)
     return Problem(
         name=name,
-        dynamics=ContactDynamics(system, time_step=time_step, friction=friction),
+        dynamics=dynamics,
         start=start,  # type: ignore[arg-type]
         horizon=horizon,
-        costs=(
-            StateCost(state_weight, target),  # type: ignore[arg-type]
-            ControlCost(control_weight),  # type: ignore[arg-type]
-            StateCost(terminal_weight, target, knots="terminal"),  # type: ignore[arg-type]
-        ),
+        costs=quadratic_task_costs(dynamics, target, state_weight, control_weight, terminal_weight),
         parameters=parameters,
     )

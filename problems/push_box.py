@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.linear import LinearSystem
 from cito.dynamics.types import positive
-from cito.problems.costs import ControlCost, StateCost
+from cito.problems.costs import quadratic_task_costs
 from cito.problems.problem import Problem
 from cito.problems.registry import task
 
@@ -57,15 +57,12 @@ def push_box_planar(
 ) -> Problem:
     """Needs a contact between two bodies, and friction to end the motion."""
     parameters = dict(locals())
+    dynamics = ContactDynamics(pusher_and_box(mass, gravity), time_step, friction)
     return Problem(
         name="push-box-planar",
-        dynamics=ContactDynamics(pusher_and_box(mass, gravity), time_step, friction),
+        dynamics=dynamics,
         start=start,  # type: ignore[arg-type]
         horizon=horizon,
-        costs=(
-            StateCost(state_weight, target),  # type: ignore[arg-type]
-            ControlCost(control_weight),  # type: ignore[arg-type]
-            StateCost(terminal_weight, target, knots="terminal"),  # type: ignore[arg-type]
-        ),
+        costs=quadratic_task_costs(dynamics, target, state_weight, control_weight, terminal_weight),
         parameters=parameters,
     )

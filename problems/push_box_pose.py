@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.types import positive
-from cito.problems.costs import ControlCost, StateCost
+from cito.problems.costs import quadratic_task_costs
 from cito.problems.problem import Problem
 from cito.problems.registry import task
 
@@ -136,15 +136,12 @@ def box_problem(
     """Box and finger with diagonal weights on x - target and on u."""
     parameters = {key: value for key, value in locals().items() if key != "name"}
     system = box_and_finger(mass, gravity)
+    dynamics = ContactDynamics(system, time_step=time_step, friction=friction)
     return Problem(
         name=name,
-        dynamics=ContactDynamics(system, time_step=time_step, friction=friction),
+        dynamics=dynamics,
         start=start,  # type: ignore[arg-type]
         horizon=horizon,
-        costs=(
-            StateCost(state_weight, target),  # type: ignore[arg-type]
-            ControlCost(control_weight),  # type: ignore[arg-type]
-            StateCost(terminal_weight, target, knots="terminal"),  # type: ignore[arg-type]
-        ),
+        costs=quadratic_task_costs(dynamics, target, state_weight, control_weight, terminal_weight),
         parameters=parameters,
     )

@@ -73,5 +73,7 @@ def make(name: str, **parameters: Any) -> Problem:
     for key in parameters:
         if key not in chosen.parameters:
             known = ", ".join(chosen.parameters)
-            raise ValueError(f"`{key}` is not a parameter of task {name!r}; it has {known}")
+            close = difflib.get_close_matches(key, chosen.parameters, n=1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            raise ValueError(f"`{key}` is no parameter of task {name!r}{hint}: it has {known}")
     return chosen.build(**parameters)

@@ -37,17 +37,22 @@ def test_unknown_task_gets_suggestions(name, hint):
 
 
 def test_unknown_parameter_names_the_known_ones():
-    with pytest.raises(ValueError, match="`frictoin` is not a parameter.*friction, time_step"):
+    with pytest.raises(
+        ValueError, match="`frictoin` is no parameter.*did you mean friction.*time_step"
+    ):
         make("lift-off", frictoin=0.3)
 
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("friction", -1), ("time_step", 0), ("mass", "heavy"), ("horizon", 0), ("start", [0, 0])],
+    [("friction", -1), ("time_step", 0), ("mass", "heavy"), ("horizon", 0), ("start", [0, 0])]
+    + [("target", [1, 0]), ("control_weight", [[0.01]]), ("control_weight", [-1, -1])]
+    + [("state_weight", [1]), ("terminal_weight", [[1]])],
 )
-def test_value_that_a_task_refuses_is_named(parameter, value):
+@pytest.mark.parametrize("name", ["traverse", "push-box-planar", "hop", "tip-box"])
+def test_value_that_a_task_refuses_is_named(name, parameter, value):
     with pytest.raises(ValueError, match=f"`{parameter}`"):
-        make("traverse", **{parameter: value})
+        make(name, **{parameter: value})
 
 
 def test_names_are_registered_once():
