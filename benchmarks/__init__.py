@@ -14,3 +14,10 @@ BENCHMARKS = {
     "ddp": "cito.benchmarks.ddp",
     "reference": "cito.benchmarks.reference",
 }
+SUMMARIES = {
+    "planar": "every gradient and solver on the three planar tasks, against the proven optimum",
+    "random": "each method on 100 problems drawn around these tasks, against their optima",
+    "contact": "the contact kernels: how often they solve, how well, how fast",
+    "ddp": "what one iteration of DDP costs, and where the time goes",
+    "reference": "time to a proof, and whether independent solvers find the same",
+}

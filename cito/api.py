@@ -22,8 +22,10 @@ __all__ = ["SOLVERS", "gradient_named", "make", "solve", "tasks"]
 
 SOLVERS = {
     "ddp": "differential dynamic programming over hard contact, with a contact gradient",
-    "mpcc": "nonlinear program with complementarity constraints (IPOPT)",
-    "miqp": "proven optimum by branch and bound over the contact modes, planar linear systems only",
+    "mpcc": "nonlinear program with complementarity constraints (IPOPT); planar tasks with "
+    "quadratic costs",
+    "miqp": "proven optimum by branch and bound over the contact modes; planar linear tasks with "
+    "quadratic costs",
 }
 Callback = Callable[[Mapping[str, Any]], None]
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
 import cito
+from cito import benchmarks, figures
 
 TASK = "a name that `cito list` tells, or path/to/file.py:name for a task of your own"
 EXIT_STATUS = """exit status:
@@ -86,6 +87,19 @@ def complain(message: object, status: int) -> int:
     return status
 
 
+def names(known: Iterable[str]) -> str:
+    """Names as a sentence lists them: "a, b or c"."""
+    *most, last = known
+    return f"{', '.join(most)} or {last}"
+
+
+def described(title: str, summaries: Mapping[str, str]) -> str:
+    """Names and what they stand for, below each other."""
+    width = max(map(len, summaries))
+    lines = [f"  {name:{width}}  {summary}" for name, summary in summaries.items()]
+    return "\n".join([f"{title}:", *lines])
+
+
 def parser() -> Parser:
     """All commands and their options."""
     top = Parser(
@@ -149,8 +163,13 @@ def _add_solve(commands: Commands[Parser]) -> None:
 
 
 def _add_bench(commands: Commands[Parser]) -> None:
-    command = commands.add_parser("bench", help="measure, and compare with the optimum")
-    command.add_argument("name", metavar="NAME", help="planar, random, contact or reference")
+    command = commands.add_parser(
+        "bench",
+        help="measure, and compare with the optimum",
+        epilog=described("benchmarks", benchmarks.SUMMARIES),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("name", metavar="NAME", help=names(benchmarks.SUMMARIES))
     command.add_argument("--quick", action="store_true", help="a smaller version")
     command.add_argument(
         "--seeds", metavar="A:B", help="of random: seeds A..B-1 (default 1000:1100)"
@@ -162,8 +181,13 @@ def _add_bench(commands: Commands[Parser]) -> None:
 
 
 def _add_figure(commands: Commands[Parser]) -> None:
-    command = commands.add_parser("figure", help="draw a figure")
-    command.add_argument("number", metavar="N|all", help="which one")
+    command = commands.add_parser(
+        "figure",
+        help="draw a figure",
+        epilog=described("figures", figures.SUMMARIES),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("number", metavar="N|all", help=names([*figures.SUMMARIES, "all"]))
     command.add_argument("--out", metavar="DIR", default="runs", help="folder (runs)")
     command.add_argument("--quick", action="store_true", help="a coarser version")
     _add_json(command)

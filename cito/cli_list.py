@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib.util import find_spec
 
-from cito import api
+from cito import api, benchmarks, figures
 from cito.cli_output import print_json, print_pairs, print_table
 from cito.dynamics.gradients import GRADIENTS
 from cito.problems.registry import get_task
@@ -32,7 +32,7 @@ PARAMETERS = {
 
 
 def list_all(arguments: argparse.Namespace) -> int:
-    """Tasks, gradients, solvers and installed optional parts."""
+    """Tasks, gradients, solvers, benchmarks, figures and installed optional parts."""
     tasks = {name: task.summary for name, task in registered_tasks().items()}
     gradients = {Adaptive.name: first_line(Adaptive) + " (default)"}
     gradients |= {name: first_line(kind) for name, kind in GRADIENTS.items()}
@@ -44,12 +44,16 @@ def list_all(arguments: argparse.Namespace) -> int:
                 "gradients": gradients,
                 "solvers": api.SOLVERS,
                 "optional": optional,
+                "benchmarks": benchmarks.SUMMARIES,
+                "figures": figures.SUMMARIES,
             }
         )
         return 0
     print_table(("task", ""), tasks.items())
     print_table(("gradient", ""), gradients.items())
     print_table(("solver", ""), api.SOLVERS.items())
+    print_table(("benchmark", ""), benchmarks.SUMMARIES.items())
+    print_table(("figure", ""), figures.SUMMARIES.items())
     hint = {
         name: "installed" if there else f'pip install "cito[{name}]"'
         for name, there in optional.items()
@@ -91,6 +95,8 @@ def check(arguments: argparse.Namespace) -> int:
     else:
         headers = ("gradient", "modes", "samples", "error", "magnitude")
         print_table(headers, ((r.gradient, r.modes or "-", *r[2:]) for r in report.rows))
+        verdict = "passed" if report.passed else "FAILED"
+        print(f"{verdict}; {report.skipped} samples skipped near a mode boundary")
     if report.passed:
         return 0
     reason = f"error {report.error:.1e}" if report.rows else "no state could be checked"

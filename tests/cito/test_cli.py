@@ -55,7 +55,21 @@ def test_list_names_tasks_gradients_and_solvers(run: Run) -> None:
         assert name in out
     told = strict_json(run("list", "--json").out)
     assert list(told["tasks"]) == cito.tasks()
-    assert told.keys() == {"tasks", "gradients", "solvers", "optional"}
+    assert told.keys() == {
+        "tasks", "gradients", "solvers", "optional", "benchmarks", "figures",
+    }  # fmt: skip
+
+
+def test_every_benchmark_and_figure_is_described(run: Run) -> None:
+    from cito import benchmarks, figures
+
+    for command, names, summaries in (
+        ("bench", benchmarks.BENCHMARKS, benchmarks.SUMMARIES),
+        ("figure", figures.FIGURES, figures.SUMMARIES),
+    ):
+        assert list(names) == list(summaries)
+        told = run(command, "--help").out + run("list").out
+        assert all(told.count(summary) == 2 for summary in summaries.values())
 
 
 def test_list_shows_the_parameters_of_a_task(run: Run) -> None:
@@ -137,8 +151,10 @@ def test_check_tells_the_error_of_every_gradient_and_mode(
     assert told["passed"] is True and told["error"] < 1e-6
     gradients = {row["gradient"] for row in told["rows"]}
     assert gradients == {"exact", "signorini", "full-cone"}
+    assert "FAILED" not in (out := run("check", "traverse").out) and "passed; " in out
     monkeypatch.setattr("cito.dynamics.check.RELATIVE_TOLERANCE", 1e-20)
     status, out, err = run("check", "traverse", "--samples", "40")
+    assert "FAILED; " in out and "skipped near a mode boundary" in out
     assert status == 1 and "full-cone" in out and "did not pass: error" in err
 
 
