@@ -2,7 +2,7 @@
 
 A cost is a tuple of terms. A term knows a residual r over the whole horizon and its Jacobians;
 Hessians are Gauss-Newton. Quadratic terms on state and control are summed in the native core;
-`Residual` brings any other residual, from Python or from CasADi.
+`ResidualCost` brings any other residual, as Python functions or as a CasADi expression.
 There is no factor h: weights are per knot.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,19 +74,44 @@ class ResidualCost:
     Args:
         residual: (X (..., N+1, nx), U (..., N+1, nu)) -> r (..., N+1, nr); the last control row
             is zero, so that running and terminal knots share one function.
-        jacobians: (X (N+1, nx), U (N+1, nu)) -> ResidualJacobians, in the tangent space of x.
+        jacobians: (X (N+1, nx), U (N+1, nu)) -> ResidualJacobians, in the tangent space of x;
+            None: central differences of `residual`, slow: 2 (ndx + nu) evaluations a time.
         weight: (nr,), >= 0.
         knots: where the term is active.
     """
 
     residual: Callable[[Array, Array], Array]
-    jacobians: Callable[[Array, Array], ResidualJacobians]
+    jacobians: Callable[[Array, Array], ResidualJacobians] | None
     weight: Array
     knots: Knots = "running"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", _weight("weight", self.weight))
         _check_knots(self.knots)
+
+    @classmethod
+    def from_casadi(
+        cls, x: Any, u: Any, expression: Any, weight: ArrayLike, knots: Knots = "running"
+    ) -> ResidualCost:
+        """The cost of a residual r(x, u) that is a CasADi expression, with its Jacobians.
+
+        Args:
+            x, u: symbols (SX or MX), (nx,) and (nu,), of a system with nx = ndx.
+            expression: r, (nr,); u is zero at the last knot.
+            weight: (nr,), >= 0.
+            knots: where the term is active.
+
+        Raises:
+            ValueError: other symbols in `expression`, or a weight that does not fit it.
+        """
+        from cito.problems.casadi_residual import CasadiResidual
+
+        residual = CasadiResidual(x, u, expression)
+
+        def jacobians(X: Array, U: Array) -> ResidualJacobians:
+            return ResidualJacobians(*residual.jacobians(X, U))
+
+        return cls(residual, jacobians, _weight("weight", weight, residual.size), knots)
 
 
 CostTerm = StateCost | ControlCost | ResidualCost

@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cito.dynamics import _native
+from cito.dynamics.base import Dynamics
 from cito.dynamics.types import Array
 from cito.problems.costs import ControlCost, ResidualCost, StateCost, active_knots
 from cito.problems.problem import Problem
+
+STEP = 1e-5  # of central differences: errors of about STEP^2 and of 1e-16 / STEP
 
 
 class CostExpansion(NamedTuple):
@@ -30,7 +33,7 @@ class Objective:
     """J of a problem: quadratic terms in the native core, residuals of the user's on top."""
 
     def __init__(self, problem: Problem) -> None:
-        self._horizon = problem.horizon
+        self._horizon, self._dynamics = problem.horizon, problem.dynamics
         self._residuals = [t for t in problem.costs if isinstance(t, ResidualCost)]
         self._table = _native.CostTable(problem.dynamics.manifold, problem.horizon)
         for term in problem.costs:
@@ -61,7 +64,7 @@ class Objective:
             active = active_knots(term.knots, self._horizon)
             U = _pad(controls)
             W, r = term.weight, _residual(term, states, U)
-            r_x, r_u = _jacobians(term, states, U, l_x.shape[-1])
+            r_x, r_u = _jacobians(term, states, U, self._dynamics)
             on, run = active[:, None], active[:-1]
             # l_x += r_x' W r,  l_xx += r_x' W r_x, ...
             l_x += np.where(on, np.einsum("kri,r,kr->ki", r_x, W, r), 0)
@@ -85,7 +88,10 @@ def _residual(term: ResidualCost, X: Array, U: Array) -> Array:
     return r
 
 
-def _jacobians(term: ResidualCost, X: Array, U: Array, ndx: int) -> tuple[Array, Array]:
+def _jacobians(term: ResidualCost, X: Array, U: Array, dynamics: Dynamics) -> tuple[Array, Array]:
+    if term.jacobians is None:
+        return _differences(term, X, U, dynamics)
+    ndx = dynamics.ndx
     r_x, r_u = (np.asarray(J, dtype=np.float64) for J in term.jacobians(X, U))
     rows = (len(X), len(term.weight))
     if r_x.shape != (*rows, ndx) or r_u.shape != (*rows, U.shape[-1]):
@@ -94,6 +100,24 @@ def _jacobians(term: ResidualCost, X: Array, U: Array, ndx: int) -> tuple[Array,
             f"got {r_x.shape} and {r_u.shape}"
         )
     return r_x, r_u
+
+
+def _differences(term: ResidualCost, X: Array, U: Array, dynamics: Dynamics) -> tuple[Array, Array]:
+    """Central differences of the residual, all knots at once: a knot's sees its own x, u only."""
+
+    def slopes(plus: tuple[Array, Array], minus: tuple[Array, Array]) -> Array:
+        change = (_residual(term, *plus) - _residual(term, *minus)) / (2 * STEP)
+        return np.moveaxis(change, 0, -1)  # (n, N+1, nr) -> (N+1, nr, n)
+
+    def repeated(z: Array, n: int) -> Array:
+        return np.broadcast_to(z, (n, *z.shape))
+
+    dx, du = (STEP * np.eye(n)[:, None] for n in (dynamics.ndx, dynamics.nu))
+    XX, XU = repeated(X, len(dx)), repeated(X, len(du))
+    UX, UU = repeated(U, len(dx)), repeated(U, len(du))
+    DX = np.broadcast_to(dx, (*XX.shape[:-1], dynamics.ndx))
+    r_x = slopes((dynamics.integrate(XX, DX), UX), (dynamics.integrate(XX, -DX), UX))
+    return r_x, slopes((XU, UU + du), (XU, UU - du))
 
 
 def _pad(controls: Array) -> Array:

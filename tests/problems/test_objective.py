@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -43,6 +44,12 @@ def product_jacobians(states, controls) -> ResidualJacobians:
     return ResidualJacobians(r_x, r_u)
 
 
+def casadi_product():
+    """The same residual as an expression of x and u."""
+    x, u = ca.SX.sym("x", NX), ca.SX.sym("u", NU)
+    return x, u, ca.vertcat(x[0] * u[1], ca.sin(x[2]), u[0] ** 2 + x[1])
+
+
 W_R = np.array([0.7, 1.3, 0.2])
 TERMS = {
     "state running": StateCost(W_X, REF_X[0]),
@@ -54,6 +61,8 @@ TERMS = {
     "residual running": ResidualCost(product, product_jacobians, W_R),
     "residual terminal": ResidualCost(product, product_jacobians, W_R, knots="terminal"),
     "residual all": ResidualCost(product, product_jacobians, W_R, knots="all"),
+    "residual by differences": ResidualCost(product, None, W_R, knots="all"),
+    "residual of CasADi": ResidualCost.from_casadi(*casadi_product(), W_R, knots="all"),
 }
 
 
@@ -183,3 +192,30 @@ def test_residuals_of_another_shape_than_their_weight_are_refused():
 
     with pytest.raises(ValueError, match="`jacobians` must return"):
         objective(ResidualCost(product, transposed, W_R)).expansion(X, U)
+
+
+def test_an_expression_and_a_function_are_one_residual():
+    states, controls = (
+        RNG.standard_normal((3, 2, N + 1, NX)),
+        RNG.standard_normal((3, 2, N + 1, NU)),
+    )
+    term = ResidualCost.from_casadi(*casadi_product(), W_R)
+    np.testing.assert_allclose(term.residual(states, controls), product(states, controls))
+    for ours, theirs in zip(term.jacobians(X[:N], U), product_jacobians(X[:N], U)):
+        np.testing.assert_allclose(ours, theirs)
+    x = ca.MX.sym("x", NX), ca.MX.sym("u", NU)
+    linear = ResidualCost.from_casadi(*x, x[0][:2] - 1, [1, 1])
+    np.testing.assert_allclose(linear.residual(X, np.zeros((N + 1, NU))), X[:, :2] - 1)
+
+
+def test_expressions_that_are_no_residual_are_refused():
+    x, u, r = casadi_product()
+    with pytest.raises(ValueError, match="`expression` hold no others"):
+        ResidualCost.from_casadi(x, u, r * ca.SX.sym("a"), W_R)
+    with pytest.raises(ValueError, match=r"`expression` must be a column \(nr, 1\)"):
+        ResidualCost.from_casadi(x, u, r.T, W_R)
+    with pytest.raises(ValueError, match=r"`weight` must have shape \(3,\)"):
+        ResidualCost.from_casadi(x, u, r, [1.0])
+    with pytest.raises(ValueError, match=r"sizes \(4, 2\), got \(3, 2\)"):
+        z = ca.SX.sym("z", 3)
+        objective(ResidualCost.from_casadi(z, u, z[0], [1.0])).value(X, U)
