@@ -2,7 +2,8 @@
 
 A benchmark module has `run(quick) -> rows`, each row a mapping of plain values. Where rows take
 long it also has `rows(quick)`, which yields them one by one, and `total(quick)`, their number;
-`tables(rows)` are the (headers, cells) that a person reads.
+`tables(rows)` are the (headers, cells) that a person reads. With `WIDTHS` of the columns of its one
+table, rows are printed one by one where no terminal sees them.
 """
 
 from __future__ import annotations

@@ -44,6 +44,28 @@ def run(quick: bool) -> list[dict[str, Any]]:
     ]
 
 
+def tables(rows: list[dict[str, Any]]) -> list[tuple[list[str], list[list[Any]]]]:
+    """The rows as a person reads them, in milliseconds."""
+    headers = ["task", "gradient", "model", "riccati", "rollouts", "total", "solve"]
+    cells = []
+    for row in rows:
+        rho = "" if row["rho"] is None else f" {row['rho']:g} J"
+        times = (
+            row["linearize_ms"] + row["gradient_ms"],
+            row["riccati_ms"],
+            row["rollouts_ms"],
+            row["iteration_ms"],
+            row["solve_ms_per_iteration"],
+        )
+        cells.append([row["task"], row["gradient"] + rho, *(f"{ms:.3f}" for ms in times)])
+    legend = [
+        ["model", "linearization, expansion of the cost, contact gradient"],
+        ["total", f"a plain iteration; stays below {BAR} where all is well"],
+        ["solve", "a whole solve divided by its iterations, which may try many steps"],
+    ]
+    return [(headers, cells), (["", "milliseconds for an iteration"], legend)]
+
+
 def _row(problem: Problem, gradient: Gradient, repeats: int) -> dict[str, Any]:
     laps: dict[str, list[float]] = {part: [] for part in PARTS}
     for _ in range(repeats):

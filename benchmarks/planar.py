@@ -35,6 +35,7 @@ COLUMNS = {
     "solve_time": "seconds",
     "status": "status",
 }
+WIDTHS = (16, 33, 10, 14, 24, 10, 7, 0)  # of the columns where rows are printed one by one
 
 
 def rows(quick: bool) -> Iterator[dict[str, Any]]:

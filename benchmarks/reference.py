@@ -48,8 +48,8 @@ def run(quick: bool) -> list[dict[str, Any]]:
     return list(rows(quick))
 
 
-def table(rows: list[dict[str, Any]]) -> list[list[Any]]:
-    """The rows as a person reads them, under the headers of `COLUMNS`."""
+def tables(rows: list[dict[str, Any]]) -> list[tuple[list[str], list[list[Any]]]]:
+    """The rows as a person reads them."""
     told = []
     for row in rows:
         shown = row | {
@@ -59,7 +59,7 @@ def table(rows: list[dict[str, Any]]) -> list[list[Any]]:
             "solve_time": f"{row['solve_time']:.2f}",
         }
         told.append([shown[key] for key in COLUMNS])
-    return told
+    return [(list(COLUMNS.values()), told)]
 
 
 def _row(problem: Problem, solver: str, repeats: int) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _row(problem: Problem, solver: str, repeats: int) -> dict[str, Any]:
 def main() -> None:
     """Print the rows."""
     for row in rows(quick=False):
-        print(*table([row])[0], sep="  ", flush=True)
+        print(*tables([row])[0][1][0], sep="  ", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
@@ -30,6 +31,7 @@ def bench(arguments: argparse.Namespace) -> int:
         options["seeds"] = seed_range(arguments.seeds)
     folder = output_folder("--out", arguments.out)
     module = import_module(BENCHMARKS[name])
+    streamed = hasattr(module, "WIDTHS") and not arguments.json and not sys.stdout.isatty()
     rows: Rows = []
     files: list[str] = []
     status = 0
@@ -37,6 +39,8 @@ def bench(arguments: argparse.Namespace) -> int:
         with _progress(name, module, quick, options, arguments.json) as advance:
             for row in _rows(name, module, quick, options, folder):
                 rows.append(row)
+                if streamed:
+                    print_line(module, row, with_headers=len(rows) == 1)
                 advance()
         if name == "planar":
             files = [str(f) for f in figures.make("1", folder, quick, fresh=True)]
@@ -46,7 +50,8 @@ def bench(arguments: argparse.Namespace) -> int:
         summary = {"summary": module.summarize(rows)} if hasattr(module, "summarize") else {}
         print_json({"rows": rows, "files": files, **summary})
     else:
-        print_rows(module, rows)
+        if not streamed:
+            print_rows(module, rows)
         for file in files:
             print(file)
     return status
@@ -67,6 +72,14 @@ def figure(arguments: argparse.Namespace) -> int:
     else:
         print("\n".join(files))
     return 0
+
+
+def print_line(module: Any, row: dict[str, Any], *, with_headers: bool) -> None:
+    """One row as a line of text, at once."""
+    [(headers, cells)] = module.tables([row])
+    for texts in [headers, *cells] if with_headers else cells:
+        line = "  ".join(f"{text!s:{width}}" for text, width in zip(texts, module.WIDTHS))
+        print(line.rstrip(), flush=True)
 
 
 def print_rows(module: Any, rows: Rows) -> None:

@@ -87,6 +87,38 @@ def test_what_was_done_before_ctrl_c_is_printed(
     }
 
 
+def test_rows_are_printed_as_they_come_where_no_terminal_sees_them(
+    rows: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    seen = []
+
+    def interrupted(quick: bool) -> Any:
+        for row in rows[:2]:
+            yield row
+            seen.append(capsys.readouterr().out)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(planar, "rows", interrupted)
+    assert main(["bench", "planar", "--out", str(tmp_path)]) == 130
+    assert "cost / optimum" in seen[0] and "miqp" in seen[0] and "exact" not in seen[0]
+    assert "cost / optimum" not in seen[1] and "exact" in seen[1]
+    assert capsys.readouterr().out == ""
+    assert len(planar.WIDTHS) == len(planar.COLUMNS)
+
+
+def test_the_table_of_an_iteration_fits_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("cito.cli_output.PIPE_WIDTH", 80)
+    assert main(["bench", "ddp", "--quick", "--out", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split()[:2] == ["friction-braking", "exact"] for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
 def test_every_benchmark_in_the_list_can_be_run() -> None:
     from importlib import import_module
 
