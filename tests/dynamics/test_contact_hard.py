@@ -263,3 +263,19 @@ def test_where_several_slips_exist_the_warm_start_chooses():
         assert cold[:2] @ (A @ cold + problem.b)[:2] <= min(work) + 1e-9
         for l in solutions:
             assert np.allclose(problem.solve(warm=l).impulse, l, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("A", "b"),
+    [
+        ([[1.0, -1.0], [-1.0, 1.0]], [-3.0, -1.0]),
+        ([[0.4444, -0.4444], [-0.4444, 0.4444]], [1.0, -2.0]),
+        ([[1.0, 1.0], [1.0, 1.0]], [3.0, -1.0]),
+    ],
+)
+def test_jam_without_solution_is_not_called_solved(A, b):
+    """Impulses on the cone's edge move nothing here (A lambda = 0): none of any size stops b."""
+    solution = ContactProblem(A, b, [1.0], [2]).solve()
+    assert solution.status is not HardStatus.SOLVED
+    assert solution.residual > 0.1
+    assert np.abs(solution.impulse).max() < 1e3
