@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from cito.dynamics.gradients import GRADIENTS, Gradient
-from cito.problems.problem import Problem
+from cito.problems.problem import Problem, as_problem
 from cito.problems.registry import make
 from cito.problems.registry import tasks as registered_tasks
 from cito.solvers.adaptive import Adaptive
@@ -64,11 +64,9 @@ def solve(
         ValueError: an argument that is wrong, or that the solver does not take. Never because no
             solution was found.
     """
-    if not isinstance(problem, Problem):
-        raise ValueError(
-            f"`problem` must be a Problem, got {type(problem).__name__}; "
-            'make("traverse"), for example, makes one'
-        )
+    as_problem(problem)
+    if callback is not None and not callable(callback):
+        raise ValueError(f"`callback` must be a function of one mapping, got {callback!r:.80}")
     given = {
         name: value
         for name, value in {

@@ -29,7 +29,7 @@ from cito.dynamics.contact_results import (
     SensitivityBatch,
 )
 from cito.dynamics.gradients import Gradient
-from cito.dynamics.types import Array, IntArray, as_array
+from cito.dynamics.types import MAX_THREADS, Array, IntArray, as_array, whole_number
 
 SEPARATING, SLIDING, CLAMPING = 0, 1, 2
 
@@ -165,7 +165,8 @@ def solve_batch(
     """
     problem = _batch(A, b, mu, dims)
     start = None if warm is None else as_array("warm", warm, problem[2].shape)
-    return HardBatch(*_native.hard_solve(*problem, start, _threads(threads)))
+    threads = whole_number("threads", threads, 1, MAX_THREADS)
+    return HardBatch(*_native.hard_solve(*problem, start, threads))
 
 
 def relax_batch(
@@ -181,7 +182,7 @@ def relax_batch(
 ) -> RelaxedBatch:
     """`ContactProblem.relax` for m problems of one layout; `hard` is solved here by default."""
     problem = _batch(A, b, mu, dims)
-    threads = _threads(threads)
+    threads = whole_number("threads", threads, 1, MAX_THREADS)
     start = _hard(problem, hard, threads)
     eps = None if smoothing is None else as_array("smoothing", smoothing, problem[3].shape)
     out = _native.relaxed_solve(*problem, *start, gradient.native(), eps, threads)
@@ -206,7 +207,7 @@ def sensitivity_batch(
         knots: (m,) whole numbers >= 0 that select the samples of `Randomized`; by default 0, 1, ...
     """
     problem = _batch(A, b, mu, dims)
-    threads = _threads(threads)
+    threads = whole_number("threads", threads, 1, MAX_THREADS)
     start = _hard(problem, hard, threads)
     m = len(problem[1])
     chosen = np.arange(m) if knots is None else as_array("knots", knots, (m,))
@@ -274,12 +275,6 @@ def _checked_matrices(A: Array) -> Array:
             f"`A` must be positive semidefinite, got an eigenvalue of {least.min():.3g}"
         )
     return np.ascontiguousarray(symmetric)
-
-
-def _threads(threads: int) -> int:
-    if int(threads) != threads or threads < 1:
-        raise ValueError(f"`threads` must be a whole number >= 1, got {threads!r}")
-    return int(threads)
 
 
 __all__ = [

@@ -19,6 +19,7 @@ from cito.dynamics.contact_linearization import ContactLinearization, contact_ar
 from cito.dynamics.gradients import Exact, Gradient
 from cito.dynamics.manifold import on_manifold
 from cito.dynamics.types import (
+    MAX_THREADS,
     Array,
     IntArray,
     as_array,
@@ -26,6 +27,7 @@ from cito.dynamics.types import (
     as_vector,
     batch_axes,
     positive,
+    whole_number,
 )
 
 
@@ -87,16 +89,19 @@ class ContactDynamics(Dynamics):
         theta: ArrayLike | None = None,
         threads: int = 1,
     ) -> None:
-        native = system.native
+        native = getattr(system, "native", None)
+        if not isinstance(native, _native.System):
+            raise ValueError(
+                "`system` must be a LinearSystem, SymbolicSystem or TreeSystem, "
+                f"got {type(system).__name__}"
+            )
         self.system = system
         self.time_step = positive("time_step", time_step)
         self.friction = as_vector("friction", friction, native.nc)
         if (self.friction < 0).any():
             raise ValueError(f"`friction` must be >= 0, got {self.friction.min():g}")
         self.theta = None if theta is None else as_vector("theta", theta, native.np)
-        if int(threads) != threads or threads < 1:
-            raise ValueError(f"`threads` must be a whole number >= 1, got {threads!r}")
-        self.threads = int(threads)
+        self.threads = whole_number("threads", threads, 1, MAX_THREADS)
         self.nx, self.ndx, self.nu = native.nq + native.nv, 2 * native.nv, native.nu
         self.n, self.nc, self.n_theta = native.n, native.nc, native.np
         self.manifold = native

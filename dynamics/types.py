@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int32]
+MAX_THREADS = 1024
 
 
 def as_array(name: str, value: ArrayLike, shape: Sequence[int | None] | None = None) -> Array:
@@ -35,7 +36,8 @@ def as_array(name: str, value: ArrayLike, shape: Sequence[int | None] | None = N
         raise ValueError(f"`{name}` must have shape {wanted}, got {array.shape}")
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"`{name}` must be finite, got {array[where]} at index {where}")
+        place = f" at index {where}" if where else ""
+        raise ValueError(f"`{name}` must be finite, got {array[where]}{place}")
     return array
 
 
@@ -52,18 +54,14 @@ def _is_sound(value: ArrayLike) -> bool:
 
 def as_vector(name: str, value: ArrayLike, length: int) -> Array:
     """Like `as_array` with shape (length,); a scalar is repeated."""
-    if np.ndim(value) == 0:
-        value = np.full(length, value)
-    return as_array(name, value, (length,))
+    return as_array(name, _repeated(name, value, length), (length,))
 
 
 def as_limits(name: str, value: ArrayLike | None, length: int) -> Array | None:
     """Limits (length,) that may be infinite; a scalar is repeated, None stands for no limit."""
     if value is None:
         return None
-    if np.ndim(value) == 0:
-        value = np.full(length, value)
-    limits = _numbers(name, value)
+    limits = _numbers(name, _repeated(name, value, length))
     as_array(name, np.where(np.isinf(limits), 0.0, limits), (length,))
     return limits
 
@@ -92,12 +90,49 @@ def positive(name: str, value: Any, *, allow_zero: bool = False) -> float:
     return number
 
 
+def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
+    """`value` as an int between `minimum` and `maximum`, both included; 3.0 counts as whole.
+
+    Raises:
+        ValueError: not a number, not whole, or out of range.
+    """
+    try:
+        number = int(value)
+        sound = bool(number == value and number >= minimum)
+    except (TypeError, ValueError, OverflowError):  # text, NaN, infinity
+        sound = False
+    if not sound:
+        raise ValueError(f"`{name}` must be a whole number >= {minimum}, got {value!r:.80}")
+    if maximum is not None and number > maximum:
+        raise ValueError(f"`{name}` must be <= {maximum}, got {value!r:.80}")
+    return number
+
+
+def duration(name: str, value: Any) -> float:
+    """`value` as a time > 0 [s] that may be infinite.
+
+    Raises:
+        ValueError: not a number, NaN, or not positive.
+    """
+    return math.inf if isinstance(value, float) and value == math.inf else positive(name, value)
+
+
+def _repeated(name: str, value: ArrayLike, length: int) -> ArrayLike:
+    """A scalar `length` times; anything else as it is."""
+    try:
+        scalar = np.ndim(value) == 0
+    except ValueError:  # rows of different lengths
+        return value
+    return np.full(length, _numbers(name, value)) if scalar else value
+
+
 def _numbers(name: str, value: Any) -> Array:
     try:
-        if value is None:
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf":  # None would become NaN, and 1 + 2j lose its 2j
             raise TypeError
-        return np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        return np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"`{name}` must be an array of numbers, got {value!r:.80}") from error
 
 

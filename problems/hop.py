@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cito.dynamics.contact_dynamics import ContactDynamics
-from cito.dynamics.types import Array, as_array, positive
+from cito.dynamics.types import Array, as_array, positive, whole_number
 from cito.problems.costs import quadratic_task_costs
-from cito.problems.problem import Problem
+from cito.problems.problem import MAX_HORIZON, Problem
 from cito.problems.registry import task
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def hop(
 ) -> Problem:
     """Further than the leg reaches, so that the foot must leave its place."""
     parameters = dict(locals())
+    N = whole_number("horizon", horizon, 1, MAX_HORIZON)
     system = hopper(mass, gravity)
     x0 = as_array("start", start, (8,))
     dynamics = ContactDynamics(system, time_step=time_step, friction=friction)
@@ -94,11 +95,11 @@ def hop(
         name="hop",
         dynamics=dynamics,
         start=x0,
-        horizon=horizon,
+        horizon=N,
         costs=quadratic_task_costs(dynamics, target, state_weight, control_weight, terminal_weight),
         control_lower=np.full(2, -TORQUE_LIMIT),
         control_upper=np.full(2, TORQUE_LIMIT),
-        initial_controls=np.tile(holding_torques(system, x0[:4]), (horizon, 1)),
+        initial_controls=np.tile(holding_torques(system, x0[:4]), (N, 1)),
         parameters=parameters,
     )
 

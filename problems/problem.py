@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from cito.dynamics.base import Dynamics
-from cito.dynamics.types import Array, as_array, as_limits
+from cito.dynamics.types import Array, as_array, as_limits, whole_number
 from cito.problems.costs import ControlCost, CostTerm, ResidualCost, StateCost
+
+MAX_HORIZON = 10**6  # beyond it there is a mistake, or no memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,7 +29,7 @@ class Problem:
         name: for tables and files.
         dynamics: one step of the world and its derivative.
         start: x_0, (nx,).
-        horizon: number of steps N >= 1.
+        horizon: number of steps N, 1 to a million.
         costs: the terms of the objective.
         control_lower, control_upper: (nu,) or one for all, may be infinite; None: no limit
             [units of u].
@@ -50,23 +52,21 @@ class Problem:
 
     def __post_init__(self) -> None:
         set_, dyn = object.__setattr__, self.dynamics
-        if int(self.horizon) != self.horizon or self.horizon < 1:
-            raise ValueError(f"`horizon` must be a whole number >= 1, got {self.horizon!r}")
-        N = int(self.horizon)
+        if not isinstance(dyn, Dynamics):
+            raise ValueError(
+                f"`dynamics` must be a Dynamics, such as ContactDynamics, got {type(dyn).__name__}"
+            )
+        N = whole_number("horizon", self.horizon, 1, MAX_HORIZON)
         set_(self, "horizon", N)
         set_(self, "start", as_array("start", self.start, (dyn.nx,)))
         if isinstance(self.costs, CostTerm) or not isinstance(self.costs, Iterable):
-            raise ValueError(
-                f"`costs` must be a sequence of cost terms, got one {type(self.costs).__name__}"
-            )
+            raise ValueError(f"`costs` must be a sequence of cost terms, got {_told(self.costs)}")
         set_(self, "costs", tuple(self.costs))
         for i, term in enumerate(self.costs):
             _check_term(f"costs[{i}]", term, N, dyn)
         for name in ("control_lower", "control_upper"):
             set_(self, name, as_limits(name, getattr(self, name), dyn.nu))
-        if self.control_lower is not None and self.control_upper is not None:
-            if (self.control_lower > self.control_upper).any():
-                raise ValueError("`control_lower` must not exceed `control_upper`")
+        _check_limits(self.control_lower, self.control_upper)
         initial = np.zeros((N, dyn.nu)) if self.initial_controls is None else self.initial_controls
         set_(self, "initial_controls", as_array("initial_controls", initial, (N, dyn.nu)))
         if not any(isinstance(t, ControlCost) and (t.weight > 0).any() for t in self.costs):
@@ -80,6 +80,34 @@ class Problem:
             f"<Problem {self.name}: {self.horizon} steps of {dyn.time_step:g} s, nx {dyn.nx}, "
             f"nu {dyn.nu}, contacts {dyn.nc}{names}>"
         )
+
+
+def as_problem(value: object) -> Problem:
+    """`value` where it is a problem.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(value, Problem):
+        return value
+    raise ValueError(
+        f"`problem` must be a Problem, got {type(value).__name__}; "
+        'make("traverse"), for example, makes one'
+    )
+
+
+def _told(costs: object) -> str:
+    return "None" if costs is None else f"one {type(costs).__name__}"
+
+
+def _check_limits(lower: Array | None, upper: Array | None) -> None:
+    """Some finite control must lie within the limits."""
+    if lower is not None and (lower == np.inf).any():
+        raise ValueError("`control_lower` must be below +inf; -inf stands for no limit")
+    if upper is not None and (upper == -np.inf).any():
+        raise ValueError("`control_upper` must be above -inf; +inf stands for no limit")
+    if lower is not None and upper is not None and (lower > upper).any():
+        raise ValueError("`control_lower` must not exceed `control_upper`")
 
 
 def _check_term(name: str, term: CostTerm, N: int, dyn: Dynamics) -> None:

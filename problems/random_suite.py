@@ -20,7 +20,7 @@ import hashlib
 
 import numpy as np
 
-from cito.dynamics.types import Array
+from cito.dynamics.types import Array, whole_number
 from cito.problems.planar import friction_braking, lift_off, point_mass_problem, traverse
 from cito.problems.problem import Problem
 from cito.problems.registry import Task
@@ -35,9 +35,8 @@ def random_problem(seed: int) -> Problem:
     Raises:
         ValueError: `seed` is no whole number >= 0.
     """
-    if int(seed) != seed or seed < 0:
-        raise ValueError(f"`seed` must be a whole number >= 0, got {seed!r}")
-    rng = np.random.default_rng(int(seed))
+    seed = whole_number("seed", seed, 0)
+    rng = np.random.default_rng(seed)
     gravity = 9.81 if rng.random() < 0.8 else 0.0
     friction = float(rng.uniform(0.2, 1.2))
     time_step = float(rng.choice([0.03, 0.05, 0.08]))

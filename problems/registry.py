@@ -56,6 +56,8 @@ def get_task(name: str) -> Task:
         ValueError: there is none; names the closest ones.
     """
     known = tasks()
+    if not isinstance(name, str):
+        raise ValueError(f"`task` must be the name of a task, got {name!r:.80}")
     if name not in known:
         close = difflib.get_close_matches(name, known, n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(known)}"

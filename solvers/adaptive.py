@@ -12,6 +12,7 @@ Every iterate is a hard rollout, and the best one is kept.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import cycle, product
 from typing import ClassVar
@@ -19,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from cito.dynamics.gradients import Exact, FullCone, Gradient
-from cito.dynamics.types import Array, positive
+from cito.dynamics.types import Array, positive, whole_number
 from cito.solvers.descent import Descent
 from cito.solvers.mode_holding import hold_modes
 from cito.solvers.search import Iterate, Trial
@@ -44,14 +45,15 @@ class Adaptive:
     name: ClassVar[str] = "adaptive"
 
     def __post_init__(self) -> None:
-        for r in self.ladder:
-            positive("ladder", r)
-        for d in self.offsets:
-            positive("offsets", d, allow_zero=True)
+        for name in ("ladder", "offsets"):
+            factors = getattr(self, name)
+            if isinstance(factors, str) or not isinstance(factors, Iterable):
+                raise ValueError(f"`{name}` must be a sequence of numbers, got {factors!r:.80}")
+            for factor in factors:
+                positive(name, factor, allow_zero=name == "offsets")
         if self.v_ref is not None:
             positive("v_ref", self.v_ref)
-        if int(self.steps) != self.steps or self.steps < 1:
-            raise ValueError(f"`steps` must be a whole number >= 1, got {self.steps!r}")
+        object.__setattr__(self, "steps", whole_number("steps", self.steps, 1))
 
     def run(self, descent: Descent, iterate: Iterate) -> Status:
         """Descend from the initial guess, then make excursions until none improves the best."""

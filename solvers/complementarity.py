@@ -17,9 +17,9 @@ import casadi as ca
 import numpy as np
 
 from cito.dynamics.base import Rollout
-from cito.dynamics.types import Array, positive
+from cito.dynamics.types import Array, duration, positive, whole_number
 from cito.problems.objective import Objective
-from cito.problems.problem import Problem
+from cito.problems.problem import Problem, as_problem
 from cito.solvers.complementarity_model import ComplementarityModel, NonlinearProgram, Trajectory
 from cito.solvers.interrupts import noticed_interrupts
 from cito.solvers.solution import Solution, Status
@@ -27,6 +27,7 @@ from cito.solvers.solution import Solution, Status
 # Relaxation of the complementarity products [J], from a loose start to about rounding.
 HOMOTOPY = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
 WARM_HOMOTOPY = (1e-3, 1e-4, 1e-6, 1e-8)
+FOREVER = 1e9  # a time limit that IPOPT takes [s]
 STAGE_ITERATIONS = 500  # a stage that has not converged by then still leads to the next
 # A rollout this much dearer than the program's own optimum [-] has left the planned trajectory.
 COST_MISMATCH = 1e-2
@@ -66,10 +67,10 @@ def solve_complementarity(
         ValueError: a problem that cannot be written down this way, or settings out of range.
     """
     began = time.perf_counter()
+    problem = as_problem(problem)
     stages = _stages(homotopy, initial)
-    if int(max_iterations) != max_iterations or max_iterations < 1:
-        raise ValueError(f"`max_iterations` must be a whole number >= 1, got {max_iterations!r}")
-    deadline = began + positive("time_limit", time_limit)
+    max_iterations = whole_number("max_iterations", max_iterations, 1)
+    deadline = began + duration("time_limit", time_limit)
     model = ComplementarityModel(problem)
     guess = _rollout_guess(problem) if initial is None else _solution_guess(problem, model, initial)
 
@@ -138,7 +139,7 @@ def _solve(
             "print_level": 0,
             "sb": "yes",
             "max_iter": int(max_iterations),
-            "max_wall_time": max(deadline - time.perf_counter(), 1e-3),
+            "max_wall_time": min(max(deadline - time.perf_counter(), 1e-3), FOREVER),
             "constr_viol_tol": 1e-10,
             "acceptable_constr_viol_tol": 1e-9,
             **options,

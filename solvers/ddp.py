@@ -21,7 +21,7 @@ from cito.dynamics.base import Rollout
 from cito.dynamics.gradients import Gradient
 from cito.dynamics.types import as_array
 from cito.problems.objective import Objective
-from cito.problems.problem import Problem
+from cito.problems.problem import Problem, as_problem
 from cito.solvers.adaptive import Adaptive
 from cito.solvers.descent import Callback, DDPSettings, Descent, LimitReached
 from cito.solvers.fixed_gradient import FixedGradient
@@ -55,6 +55,7 @@ def solve_ddp(
         ValueError: arguments of the wrong kind or shape.
     """
     started = time.perf_counter()
+    problem = as_problem(problem)
     settings = settings or DDPSettings()
     gradient = Adaptive() if gradient is None else gradient
     if not isinstance(gradient, Gradient | Adaptive):
@@ -126,11 +127,13 @@ def _solution(
 
 
 def _diverged(problem: Problem, gradient: Gradient | Adaptive, seconds: float) -> Solution:
-    """The start held still with zero controls: finite, infinitely expensive, and said so."""
+    """The start held still, controls as near zero as their limits allow, at infinite cost."""
     N, dynamics = problem.horizon, problem.dynamics
+    lower = -np.inf if problem.control_lower is None else problem.control_lower
+    upper = np.inf if problem.control_upper is None else problem.control_upper
     rollout = Rollout(
         np.tile(problem.start, (N + 1, 1)),
-        np.zeros((N, dynamics.nu)),
+        np.clip(np.zeros((N, dynamics.nu)), lower, upper),
         np.zeros((N, dynamics.n)),
         np.zeros((N, dynamics.n)),
         np.zeros((N, dynamics.nc), dtype=np.int32),

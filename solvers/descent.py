@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cito.dynamics.types import positive
+from cito.dynamics.types import duration, positive, whole_number
 from cito.problems.objective import Objective
 from cito.problems.problem import Problem
 from cito.solvers.search import Iterate, Neighbourhood, Trial
@@ -33,13 +33,9 @@ class DDPSettings:
     time_limit: float = np.inf
 
     def __post_init__(self) -> None:
-        if int(self.max_iterations) != self.max_iterations or self.max_iterations < 0:
-            raise ValueError(
-                f"`max_iterations` must be a whole number >= 0, got {self.max_iterations!r}"
-            )
+        whole_number("max_iterations", self.max_iterations, 0)
         positive("tolerance", self.tolerance)
-        if not self.time_limit > 0:
-            raise ValueError(f"`time_limit` must be > 0, got {self.time_limit!r}")
+        duration("time_limit", self.time_limit)
 
 
 class LimitReached(Exception):

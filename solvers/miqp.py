@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from cito.dynamics.base import Rollout
-from cito.dynamics.types import Array, as_array, positive
+from cito.dynamics.types import Array, as_array, duration, positive
 from cito.problems.objective import Objective
-from cito.problems.problem import Problem
+from cito.problems.problem import Problem, as_problem
 from cito.solvers.miqp_bounds import big_m, relaxed_cost
 from cito.solvers.miqp_branch_and_bound import BranchAndBound, Callback
 from cito.solvers.miqp_convexify import Products
@@ -35,6 +35,8 @@ from cito.solvers.solution import Solution, Status
 
 # Other solvers of the same statement, and the module each comes in.
 OTHERS = {"gurobi": "gurobipy", "cplex": "cplex", "scip": "pyscipopt"}
+
+FOREVER = 1e9  # a time limit that every one of them takes [s]
 
 
 class Candidate(NamedTuple):
@@ -82,9 +84,10 @@ def reference(
             is unknown or not installed.
     """
     started = time.perf_counter()
+    problem = as_problem(problem)
     _check_solver(solver)
     gap = positive("gap", gap)
-    deadline = started + positive("time_limit", time_limit)
+    deadline = started + duration("time_limit", time_limit)
 
     # The matrices are small: threads of the linear algebra would only wait for each other.
     with threadpool_limits(limits=1, user_api="blas"):
@@ -189,7 +192,7 @@ def _search(
 
 def _ask(name: str, statement: Statement, constant: float, gap: float, deadline: float) -> Outcome:
     """Another solver through cvxpy, which hides the constant of J from it: `gap` is absolute."""
-    seconds = max(deadline - time.perf_counter(), 1e-3)
+    seconds = min(max(deadline - time.perf_counter(), 1e-3), FOREVER)
     options = _options(gap, seconds)[name]
     problem = statement.problem
     try:

@@ -1,11 +1,15 @@
 """The public functions: names become objects, misuse is told, non-convergence is a status."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import cito
 from cito.api import gradient_named
 from cito.dynamics.gradients import GRADIENTS
+from cito.solvers.complementarity import solve_complementarity
+from cito.solvers.miqp import reference
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +70,11 @@ def test_limits_and_callback_reach_the_solver(problem: cito.Problem) -> None:
         ({"max_iterations": -1}, "`max_iterations` must be .*>= 0, got -1"),
         ({"tolerance": 0.0}, "`tolerance` must be > 0, got 0"),
         ({"time_limit": -1.0}, "`time_limit` must be > 0, got -1"),
+        ({"time_limit": "x"}, "`time_limit` must be an array of numbers, got 'x'"),
+        ({"solver": "mpcc", "time_limit": "x"}, "`time_limit` must be"),
+        ({"max_iterations": np.inf}, "`max_iterations` must be a whole number"),
+        ({"solver": "mpcc", "max_iterations": "a"}, "`max_iterations` must be a whole number"),
+        ({"callback": 3}, "`callback` must be a function"),
         ({"initial_controls": np.zeros((3, 2))}, r"must have shape \(12, 2\), got \(3, 2\)"),
     ],
 )
@@ -79,6 +88,31 @@ def test_misuse_is_a_value_error_that_says_what_is_wanted(
 def test_a_name_is_no_problem() -> None:
     with pytest.raises(ValueError, match=r"must be a Problem, got str; make\(\"traverse\"\)"):
         cito.solve("lift-off")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cito.make("hop", horizon=None), "`horizon` must be a whole number"),
+        (lambda: cito.make("traverse", horizon=None), "`horizon` must be a whole number"),
+        (lambda: cito.make("traverse", friction=None), "`friction` must be .* got None"),
+        (lambda: cito.make(3), "`task` must be the name of a task, got 3"),
+        (lambda: cito.Adaptive(ladder=3), "`ladder` must be a sequence of numbers, got 3"),
+        (lambda: cito.Adaptive(steps="a"), "`steps` must be a whole number"),
+        (lambda: cito.ContactDynamics(None, 0.1), "`system` must be .* got NoneType"),
+        (lambda: reference(None), "`problem` must be a Problem, got NoneType"),
+        (lambda: solve_complementarity(None), "`problem` must be a Problem"),
+    ],
+)
+def test_a_wrong_type_is_a_value_error_too(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("solver", ["ddp", "mpcc", "miqp"])
+def test_no_time_limit_is_a_time_limit(solver: str) -> None:
+    problem = cito.make("lift-off", horizon=4)
+    assert cito.solve(problem, solver=solver, time_limit=np.inf).converged
 
 
 def test_a_gradient_that_sees_nothing_is_a_status_not_an_error(problem: cito.Problem) -> None:

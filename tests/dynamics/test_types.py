@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cito.dynamics.types import as_array, as_limits, as_vector, batch_axes, positive
+from cito.dynamics.types import (
+    as_array,
+    as_limits,
+    as_vector,
+    batch_axes,
+    duration,
+    positive,
+    whole_number,
+)
 
 
 def test_array_is_contiguous_double():
@@ -33,7 +41,10 @@ def test_large_finite_numbers_pass():
         ([0, -np.inf], (2,), r"`a` must be finite, got -inf at index \(1,\)"),
         (np.array([np.inf, -np.inf]), None, r"`a` must be finite, got inf at index \(0,\)"),
         (np.zeros((2, 3)), (2, 2), r"`a` must have shape \(2, 2\), got \(2, 3\)"),
-        (np.nan, (), r"`a` must be finite, got nan"),
+        (np.nan, (), r"`a` must be finite, got nan$"),
+        ([1.0, None], None, "`a` must be an array of numbers"),
+        ([1, 2j], None, "`a` must be an array of numbers"),
+        (10**400, (), "`a` must be an array of numbers"),
     ],
 )
 def test_array_refuses(value, shape, message):
@@ -46,6 +57,10 @@ def test_vector_repeats_scalars():
     assert as_vector("a", [1, 2], 2).tolist() == [1, 2]
     with pytest.raises(ValueError, match="`a` must have shape"):
         as_vector("a", [1, 2], 3)
+    with pytest.raises(ValueError, match="`a` must be an array of numbers, got None"):
+        as_vector("a", None, 3)
+    with pytest.raises(ValueError, match="`a` must be an array of numbers"):
+        as_vector("a", [[1], [1, 2]], 3)
 
 
 def test_limits_may_be_infinite_but_not_nan():
@@ -69,6 +84,22 @@ def test_positive():
     ):
         with pytest.raises(ValueError, match=message):
             positive("a", value, allow_zero=allow_zero)
+
+
+def test_whole_number():
+    assert whole_number("a", 3.0, 1) == 3 and type(whole_number("a", np.int64(3), 1)) is int
+    for value in (0, 2.5, np.nan, np.inf, "3", None, [3], np.array([3, 4]), 1j):
+        with pytest.raises(ValueError, match="`a` must be a whole number >= 1, got "):
+            whole_number("a", value, 1)
+    with pytest.raises(ValueError, match="`a` must be <= 9, got 10"):
+        whole_number("a", 10, 1, 9)
+
+
+def test_a_duration_may_be_infinite():
+    assert duration("a", np.inf) == np.inf and duration("a", 2) == 2.0
+    for value in (0, -np.inf, np.nan, "x", None, [1, 2]):
+        with pytest.raises(ValueError, match="`a` must "):
+            duration("a", value)
 
 
 def test_batch_axes_broadcast_or_say_whose_do_not():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -347,6 +348,12 @@ def test_diverged_start_is_finite_and_says_so():
         assert solution.status is Status.DIVERGED and not solution.converged
         assert solution.cost == np.inf
         assert np.isfinite(solution.states).all() and np.isfinite(solution.controls).all()
+
+
+def test_a_diverged_start_keeps_the_control_limits():
+    solution = solve_ddp(replace(explosive(), control_lower=0.5, control_upper=1.0))
+    assert solution.status is Status.DIVERGED
+    assert (solution.controls == 0.5).all()
 
 
 @pytest.mark.parametrize("gradient", [Exact(), Adaptive()])
