@@ -9,8 +9,10 @@ hard contact law, and that rollout is what is returned.
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
 from typing import Any
 
 import casadi as ca
@@ -148,14 +150,15 @@ def _solve(
     with noticed_interrupts() as interrupts:
         try:
             solver = ca.nlpsol("solver", "ipopt", program.nlp, settings)
-            result = solver(
-                x0=w,
-                lbx=program.lower,
-                ubx=program.upper,
-                lbg=program.g_lower,
-                ubg=program.g_upper,
-                **parameters,
-            )
+            with redirect_stderr(io.StringIO()):  # CasADi warns there of a Ctrl-C
+                result = solver(
+                    x0=w,
+                    lbx=program.lower,
+                    ubx=program.upper,
+                    lbg=program.g_lower,
+                    ubg=program.g_upper,
+                    **parameters,
+                )
         except KeyboardInterrupt:  # before or after IPOPT's own work
             return w, {"objective": np.inf, "iterations": 0, "message": "User_Requested_Stop"}
     stats = solver.stats()

@@ -148,16 +148,76 @@ def test_a_newer_schema_asks_for_an_upgrade(solution: Solution, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"cost": ...}, {"status": "GREAT"}, {"history": 3}, {"states": np.zeros((4, 4))}],
-    ids=lambda changes: next(iter(changes)),
+    [
+        {"cost": ...},
+        {"cost": None},
+        {"cost": "low"},
+        {"schema": ...},
+        {"schema": "1"},
+        {"schema": 1.5},
+        {"status": "GREAT"},
+        {"status": ["OPTIMAL"]},
+        {"history": 3},
+        {"history": [3]},
+        {"parameters": [1]},
+        {"nodes": "many"},
+        {"bound": {"float": "x"}},
+        {"bound": {"float": [1]}},
+        {"states": np.zeros((4, 4))},
+        {"states": np.zeros(())},
+        {"states": np.full((31, 4), np.nan)},
+        {"states": np.zeros((31, 4), complex)},
+        {"states": np.full((31, 4), "0")},
+        {"impulses": np.zeros((30, 0))},
+        {"impulses": np.zeros((30, 4))},
+        {"modes": np.full((30, 1), 3, np.int32)},
+        {"modes": np.zeros((30, 1))},
+    ],
+    ids=lambda changes: "-".join(map(str, next(iter(changes.items()))))[:24],
 )
 def test_missing_and_impossible_entries_are_damage(
     solution: Solution, tmp_path: Path, changes: dict[str, object]
 ) -> None:
     path = solution.save(tmp_path / "run.npz")
     rewrite(path, **changes)
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(ValueError, match=f"{path.name} is damaged: .*{next(iter(changes))}"):
         cito.load(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{", "NaN,"])
+def test_a_text_that_is_no_json_is_damage(tmp_path: Path, text: str) -> None:
+    np.savez(tmp_path / "run.npz", about=np.array(text))
+    with pytest.raises(ValueError, match="run.npz is damaged"):
+        cito.load(tmp_path / "run.npz")
+
+
+def test_an_unknown_compression_is_damage(solution: Solution, tmp_path: Path) -> None:
+    path = solution.save(tmp_path / "run.npz")
+    content = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        content[content.index(signature) + offset] = 77
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="run.npz is damaged"):
+        cito.load(path)
+
+
+def test_only_files_are_replaced(solution: Solution, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "circle").symlink_to("circle")
+    for name in ("pipe", "circle", "."):
+        with pytest.raises(ValueError, match="`path` "):
+            solution.save(tmp_path / name)
+    assert sorted(os.listdir(tmp_path)) == ["circle", "pipe"]
+
+
+def test_a_link_is_kept_and_its_file_replaced(solution: Solution, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link.npz").symlink_to("there/run.npz")
+    for _ in range(2):
+        assert solution.save(tmp_path / "link.npz") == tmp_path / "link.npz"
+        assert (tmp_path / "link.npz").is_symlink()
+        assert os.listdir(tmp_path / "there") == ["run.npz"]
+    assert cito.load(tmp_path / "there" / "run.npz").cost == solution.cost
 
 
 values = st.recursive(
