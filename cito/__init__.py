@@ -26,10 +26,12 @@ if TYPE_CHECKING:
         Signorini,
     )
     from cito.dynamics.linear import LinearSystem, point_mass
+    from cito.dynamics.robot import Robot
     from cito.dynamics.symbolic import Contact, SymbolicSystem
     from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
     from cito.problems.problem import Problem
     from cito.problems.registry import task
+    from cito.problems.robots import load_robot
     from cito.results import load
     from cito.solvers.adaptive import Adaptive
     from cito.solvers.miqp import reference
@@ -54,6 +56,7 @@ __all__ = [
     "Randomized",
     "ResidualCost",
     "ResidualJacobians",
+    "Robot",
     "Rollout",
     "Signorini",
     "Solution",
@@ -63,6 +66,7 @@ __all__ = [
     "Transition",
     "check_gradients",
     "load",
+    "load_robot",
     "make",
     "point_mass",
     "reference",
@@ -78,10 +82,12 @@ _NAMES = {
     "cito.dynamics.contact_dynamics": "ContactDynamics",
     "cito.dynamics.gradients": "Bundled Exact FullCone Gradient Randomized Signorini",
     "cito.dynamics.linear": "LinearSystem point_mass",
+    "cito.dynamics.robot": "Robot",
     "cito.dynamics.symbolic": "Contact SymbolicSystem",
     "cito.problems.costs": "ControlCost ResidualCost ResidualJacobians StateCost",
     "cito.problems.problem": "Problem",
     "cito.problems.registry": "task",
+    "cito.problems.robots": "load_robot",
     "cito.results": "load",
     "cito.solvers.adaptive": "Adaptive",
     "cito.solvers.miqp": "reference",
