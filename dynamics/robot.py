@@ -145,14 +145,31 @@ def load_robot(
         raise ValueError(
             f"{source} must open with <mujoco> (MJCF) or <robot> (URDF), got <{root.tag}>"
         )
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by name
-        if root.tag == "mujoco":
-            from cito.dynamics.robot_mjcf import read_mjcf
+    _refuse_nan(source, root)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by name
+            return assemble(_read(source, root, floating_base), feet)
+    except ValueError as error:
+        if str(source) in str(error):
+            raise
+        raise ValueError(f"{source}: {error}") from error
 
-            return assemble(read_mjcf(source, floating_base), feet)
-        from cito.dynamics.robot_urdf import read_urdf
 
-        return assemble(read_urdf(source, root, floating_base), feet)
+def _read(source: Path, root: ElementTree.Element, floating_base: bool | None) -> RobotFile:
+    if root.tag == "mujoco":
+        from cito.dynamics.robot_mjcf import read_mjcf
+
+        return read_mjcf(source, floating_base)
+    from cito.dynamics.robot_urdf import read_urdf
+
+    return read_urdf(source, root, floating_base)
+
+
+def _refuse_nan(source: Path, root: ElementTree.Element) -> None:
+    for element in root.iter():
+        for key, value in element.attrib.items():
+            if "nan" in value.lower().split() and key != "name":
+                raise ValueError(f"`{key}` of a <{element.tag}> of {source} must not be NaN")
 
 
 def assemble(file: RobotFile, feet: Sequence[str] | None) -> Robot:

@@ -264,11 +264,12 @@ def _add_joint(
 
 def _warn_unused(model: Any, file: RobotFile, k: int, dof: int, joint: str) -> None:
     free = model.jnt_type[k] == 0
+    higher = model.dof_dampingpoly[dof] if hasattr(model, "dof_dampingpoly") else np.zeros(1)
     for what, there in (
         ("dry friction", model.dof_frictionloss[dof] != 0),
         ("spring", np.any(model.jnt_stiffness[k] != 0)),
         ("armature", free and model.dof_armature[dof] != 0),
-        ("damping of higher order", np.any(model.dof_dampingpoly[dof] != 0)),
+        ("damping of higher order", np.any(higher != 0)),
     ):
         if there:
             file.unused.setdefault(what, []).append(joint)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cito.dynamics.robot import Candidate, RobotFile
 from cito.dynamics.tree import Body, Joint
-from cito.dynamics.types import Array
+from cito.dynamics.types import Array, as_array
 
 
 def read_urdf(source: Path, root: ElementTree.Element, floating_base: bool | None) -> RobotFile:
@@ -184,6 +184,7 @@ def _spheres(source: Path, link: ElementTree.Element | None) -> list[tuple[Array
         radius = _attribute(collision, "geometry/sphere", "radius")
         if radius and link is not None:
             words = (_attribute(collision, "origin", "xyz") or "0 0 0").split()
-            centre = np.array([_number(source, link, word) for word in words])
+            label = f"origin of a sphere of link {link.get('name')!r}"
+            centre = as_array(label, [_number(source, link, word) for word in words], (3,))
             found.append((centre, _number(source, link, radius)))
     return found
