@@ -168,11 +168,10 @@ def _read(file: Path) -> dict[tuple[int, str], dict[str, Any]]:
     """The rows of a run that was stopped; none if it was run with other settings."""
     try:
         kept = json.loads(file.read_text())
-    except (OSError, ValueError):
+        rows = kept["rows"] if kept["settings"] == _settings() else []
+        return {(row["seed"], row["method"]): row for row in rows}
+    except (OSError, ValueError, KeyError, TypeError):  # missing, or not written by `_write`
         return {}
-    if kept["settings"] != _settings():
-        return {}
-    return {(row["seed"], row["method"]): row for row in kept["rows"]}
 
 
 def _write(file: Path, rows: list[dict[str, Any]]) -> None:

@@ -4,7 +4,8 @@ Exit status: 0 where there is a result, 1 where the work failed (the reason is o
 2 for misuse, 130 after Ctrl-C. A solver that stopped without converging has a result: that is
 status 0, and `converged` in the JSON is false.
 
-With --json, standard output holds one JSON object and nothing else.
+With --json, standard output holds one JSON object and nothing else; where there is no result, it
+is {"error": the sentence on standard error}.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
@@ -25,33 +27,43 @@ EXIT_STATUS = """exit status:
   2  misuse
   130  interrupted; the best result so far is printed
 """
+DEBUG = "CITO_DEBUG"  # set in the environment, it shows where an error came from
+
+
+class Misuse(ValueError):
+    """A command line that cannot be understood."""
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that complains in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        raise Misuse(f"{message} (see {self.prog} --help)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `cito` with these arguments (those of the process by default); the exit status."""
-    parsed = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if sys.stdout is None:  # closed by the caller
+        return complain("standard output is closed", 1)
     try:
-        status = run(parsed)
+        status = run(parser().parse_args(given))
         sys.stdout.flush()
         return status
-    except ValueError as error:
-        return complain(error, 2)
-    except FileNotFoundError as error:
-        return complain(error, 2)
     except BrokenPipeError:  # the reader, `head` for example, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (OSError, ImportError) as error:
-        return complain(error, 1)
     except KeyboardInterrupt:
-        return complain("interrupted", 130)
+        sentence, status = "interrupted", 130
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            traceback.print_exc()
+        sentence, status = failure(error)
+    if "--json" in given:
+        from cito.cli_output import print_json
+
+        print_json({"error": sentence})
+    return complain(sentence, status)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -81,9 +93,23 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def complain(message: object, status: int) -> int:
+def failure(error: Exception) -> tuple[str, int]:
+    """What to say of an error, on one line, and the exit status."""
+    told = " ".join(str(error).split())
+    match error:
+        case ValueError() | FileNotFoundError():
+            return told, 2
+        case OSError() | ImportError():
+            return told, 1
+        case MemoryError():
+            return "there is not enough memory for this", 1
+    return f"unexpected {type(error).__name__}: {told} ({DEBUG}=1 shows the traceback)", 1
+
+
+def complain(message: str, status: int) -> int:
     """Say what went wrong on standard error."""
-    print(f"cito: {message}", file=sys.stderr)
+    if sys.stderr is not None:
+        print(f"cito: {message}", file=sys.stderr)
     return status
 
 

@@ -7,8 +7,9 @@ import sys
 from importlib.util import find_spec
 
 from cito import api, benchmarks, figures
-from cito.cli_output import print_json, print_pairs, print_table
+from cito.cli_output import MAX_SAMPLES, MAX_SEED, print_json, print_pairs, print_table
 from cito.dynamics.gradients import GRADIENTS
+from cito.dynamics.types import whole_number
 from cito.problems.registry import get_task
 from cito.problems.registry import tasks as registered_tasks
 from cito.problems.task_files import task_name
@@ -78,10 +79,10 @@ def check(arguments: argparse.Namespace) -> int:
     """Finite differences of a task's dynamics, gradient by gradient and mode by mode."""
     from cito.dynamics.check import check_gradients
 
+    samples = whole_number("--samples", arguments.samples, 1, MAX_SAMPLES)
+    seed = whole_number("--seed", arguments.seed, 0, MAX_SEED)
     problem = api.make(task_name(arguments.task))
-    report = check_gradients(
-        problem.dynamics, center=problem.start, samples=arguments.samples, seed=arguments.seed
-    )
+    report = check_gradients(problem.dynamics, center=problem.start, samples=samples, seed=seed)
     if arguments.json:
         print_json(
             {

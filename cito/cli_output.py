@@ -18,6 +18,7 @@ from cito.results import json_text
 
 PIPE_WIDTH = 120  # of tables that no terminal sees
 MISSING = "-"
+MAX_SAMPLES, MAX_SEED = 10**6, 2**63 - 1
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -79,6 +80,8 @@ def output_folder(option: str, text: str) -> Path:
     Raises:
         ValueError: it cannot be made or written to; names the `option`.
     """
+    if not text:
+        raise ValueError(f"{option} must be a folder, got {text!r}")
     folder = Path(text)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{option} must be a folder, but {folder} is a file")

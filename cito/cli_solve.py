@@ -7,17 +7,29 @@ import difflib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 from cito import api
-from cito.cli_output import console, output_folder, print_json, print_pairs
+from cito.cli_output import (
+    MAX_SAMPLES,
+    MAX_SEED,
+    console,
+    output_folder,
+    print_json,
+    print_pairs,
+)
+from cito.dynamics.types import whole_number
 from cito.problems.problem import Problem
 from cito.problems.registry import get_task
 from cito.problems.task_files import task_name
 from cito.results import compress_modes, summary
+from cito.solvers.adaptive import Adaptive
 from cito.solvers.solution import Solution, Status
+from cito.solvers.solution_file import checked_target
 
 GRADIENT_NUMBERS = ("rho", "delta", "std", "offset", "samples", "seed", "threshold", "eps")
+LONGEST_NAME = 200  # of a file, in bytes; file systems allow 255
 MODE_LEGEND = "steps in each mode: s separating, l sliding, c sticking (clamping)"
 # Where these come out there is no trajectory worth having.
 FAILURES = (
@@ -33,20 +45,37 @@ def solve(arguments: argparse.Namespace) -> int:
     task = task_name(arguments.task)
     problem = api.make(task, **task_parameters(task, arguments.set))
     options = solver_options(arguments)
-    folder = output_folder("--out", arguments.out) if arguments.out else None
+    file = None if arguments.out is None else solution_file(arguments.out, problem, options)
 
     solution = _solve_with_progress(problem, options, quiet=arguments.json)
 
     row = summary(solution) | {"contacts": contact_names(problem)}
-    if folder is not None:
-        task = solution.task.replace("/", "-")
-        name = f"{task}_{solution.gradient or solution.solver}.npz"
-        row["file"] = str(solution.save(folder / name))
+    if file is not None:
+        row["file"] = str(solution.save(file))
     if arguments.json:
         print_json(row)
     else:
         print_pairs(told(row))
     return exit_status(solution)
+
+
+def solution_file(folder: str, problem: Problem, options: Mapping[str, Any]) -> Path:
+    """Where the solution will be saved: `folder`/TASK_METHOD.npz, made sure of before any work.
+
+    Raises:
+        ValueError: it cannot be written there.
+    """
+    solver = options["solver"]
+    method = options.get("gradient", Adaptive()).name if solver == "ddp" else solver
+    name = f"{problem.name.replace('/', '-')}_{method}.npz"
+    if len(name.encode()) > LONGEST_NAME:
+        raise ValueError(f"--out: the name of the task is too long for a file: {name:.60}...")
+    file = output_folder("--out", folder) / name
+    try:
+        checked_target(file)
+    except ValueError as error:
+        raise ValueError(f"--out: {error}") from error
+    return file
 
 
 def exit_status(solution: Solution) -> int:
@@ -106,6 +135,9 @@ def solver_options(arguments: argparse.Namespace) -> dict[str, Any]:
         for name in GRADIENT_NUMBERS
         if getattr(arguments, name) is not None
     }
+    for name, least, most in (("samples", 1, MAX_SAMPLES), ("seed", 0, MAX_SEED)):
+        if name in numbers:
+            whole_number(f"--{name}", numbers[name], least, most)
     options: dict[str, Any] = {
         "solver": arguments.solver,
         "max_iterations": arguments.max_iterations,

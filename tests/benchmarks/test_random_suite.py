@@ -125,3 +125,9 @@ def test_wrong_seeds_are_misuse(
 ) -> None:
     assert main(["bench", "random", f"--seeds={text}", "--out", str(tmp_path)]) == 2
     assert "--seeds must be A:B with whole numbers A < B" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "3", '{"settings": {}}'])
+def test_a_foreign_partial_file_is_no_start(tmp_path: Path, text: str) -> None:
+    (tmp_path / random_suite.PARTIAL).write_text(text)
+    assert len(list(random_suite.rows(False, seeds=SEEDS, folder=tmp_path))) == 6

@@ -217,6 +217,20 @@ MISUSE = {
     "set-nan": (["solve", "traverse", "--set", "friction=nan"], "must be finite"),
     "set-sign": (["solve", "traverse", "--set", "mass=-1"], "`mass` must be > 0, got -1"),
     "limit": (["solve", "traverse", "--max-iterations", "-3"], ">= 0, got -3"),
+    "set-huge": (["solve", "traverse", "--set", "horizon=2147483648"], "`horizon` must be <= "),
+    "set-huge-hop": (["solve", "hop", "--set", "horizon=2147483648"], "`horizon` must be <= "),
+    "samples-huge": (
+        ["solve", "traverse", "--gradient", "randomized", "--samples", "3000000000"],
+        "`--samples` must be <= 1000000",
+    ),
+    "seed-huge": (
+        ["solve", "traverse", "--gradient", "randomized", "--seed", "9" * 23],
+        "`--seed` must be <= ",
+    ),
+    "check-samples-huge": (["check", "traverse", "--samples", "1" + 13 * "0"], "must be <= "),
+    "check-samples": (["check", "traverse", "--samples", "-5"], "`--samples` must be"),
+    "check-seed": (["check", "traverse", "--seed", "-1"], "`--seed` must be"),
+    "out-empty": (["solve", "traverse", "--out", ""], "--out must be a folder, got ''"),
     "out-is-a-file": (["solve", "traverse", "--out", str(Path(__file__))], "is a file"),
     "out-is-nowhere": (["solve", "traverse", "--out", "/proc/none"], "cannot write to /proc/none"),
     "bench": (["bench", "plannar"], "did you mean planar?"),
@@ -231,8 +245,8 @@ def test_misuse_is_status_2_and_one_sentence(
     run: Run, arguments: list[str], sentence: str, json_too: bool
 ) -> None:
     status, out, err = run(*arguments, *(["--json"] if json_too else []))
-    assert (status, out) == (2, "")
-    assert sentence in err
+    assert status == 2 and sentence in err
+    assert err == f"cito: {strict_json(out)['error']}\n" if json_too else out == ""
     assert err.startswith("cito") and err.count("\n") == 1 and "Traceback" not in err
 
 
@@ -241,6 +255,43 @@ def test_the_output_folder_is_checked_before_any_work(
 ) -> None:
     monkeypatch.setattr("cito.api.solve", lambda *_, **__: pytest.fail("it was solved first"))
     assert run("solve", "traverse", "--out", str(Path(__file__))).status == 2
+
+
+def test_the_output_file_is_checked_before_any_work(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("cito.api.solve", lambda *_, **__: pytest.fail("it was solved first"))
+    (tmp_path / "traverse_exact.npz").mkdir()
+    command = ("solve", "traverse", "--out", str(tmp_path))
+    status, _, err = run(*command, "--gradient", "exact")
+    assert status == 2 and "--out: `path` must be a file" in err
+    monkeypatch.setattr("cito.cli_solve.LONGEST_NAME", 10)
+    status, _, err = run(*command)
+    assert status == 2 and "too long for a file" in err
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [(MemoryError(), "not enough memory"), (KeyError("x"), "unexpected KeyError: 'x' (CITO_DEBUG")],
+)
+def test_an_unexpected_error_is_one_sentence(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception, sentence: str
+) -> None:
+    def fail(arguments: object) -> int:
+        raise error
+
+    monkeypatch.setattr("cito.cli.run", fail)
+    status, out, err = run("list", "--json")
+    assert status == 1 and sentence in err and err.count("\n") == 1
+    assert err == f"cito: {strict_json(out)['error']}\n"
+    monkeypatch.setenv("CITO_DEBUG", "1")
+    assert "Traceback" in run("list").err
+
+
+def test_a_closed_standard_output_is_said() -> None:
+    command = f"{sys.executable} -m cito list --json >&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (1, "cito: standard output is closed\n")
 
 
 def test_without_a_command_the_help_is_printed(run: Run) -> None:
@@ -282,7 +333,8 @@ def test_an_interrupt_before_any_result_is_130_without_a_traceback() -> None:
 import os, signal, sys
 import cito.cli
 cito.cli.run = lambda arguments: os.kill(os.getpid(), signal.SIGINT)
-sys.exit(cito.cli.main(["list"]))
+sys.exit(cito.cli.main(["list", "--json"]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stderr) == (130, "cito: interrupted\n")
+    assert strict_json(done.stdout) == {"error": "interrupted"}
