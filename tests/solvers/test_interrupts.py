@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -69,3 +70,22 @@ def test_the_complementarity_program_ends_at_ctrl_c(
     assert solution.status is cito.Status.INTERRUPTED
     assert len(solution.history) == len(stages) == 2
     assert solution.contact_residual < 1e-9
+
+
+def test_what_casadi_says_of_an_interrupt_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_solver = complementarity.ca.nlpsol
+
+    class Loud:
+        def __init__(self, *arguments: object) -> None:
+            self._solver = make_solver(*arguments)
+            self.stats = self._solver.stats
+
+        def __call__(self, **arguments: object) -> object:
+            print('WARNING("KeyboardInterruptException")', file=sys.stderr)
+            return self._solver(**arguments)
+
+    monkeypatch.setattr(complementarity.ca, "nlpsol", Loud)
+    assert solve_complementarity(cito.make("lift-off", horizon=4)).converged
+    assert capsys.readouterr().err == ""
