@@ -8,7 +8,7 @@ The rollout holds the hard law, always. The gradient enters in `ContactLineariza
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ from cito.dynamics.types import (
     as_limits,
     as_vector,
     batch_axes,
+    freeze,
     positive,
     whole_number,
 )
@@ -106,6 +107,16 @@ class ContactDynamics(Dynamics):
         self.n, self.nc, self.n_theta = native.n, native.nc, native.np
         self.manifold = native
         self._model = _native.TimeStepping(native, self.time_step, self.friction, self.theta)
+        freeze(self)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if "_model" in vars(self):  # which holds its own copies
+            raise AttributeError(f"`{name}` can not be changed: make a new ContactDynamics")
+        object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = (self.system, self.time_step, self.friction, self.theta, self.threads)
+        return type(self), arguments
 
     def __repr__(self) -> str:
         friction = ", ".join(f"{mu:g}" for mu in np.unique(self.friction))
@@ -312,8 +323,9 @@ class ContactDynamics(Dynamics):
         if controls.ndim < 1 or controls.shape[-1] != self.nu:
             raise ValueError(f"`u` must have shape (..., {self.nu}), got {controls.shape}")
         batch = batch_axes("x", states.shape[:-1], "u", controls.shape[:-1])
-        X = np.broadcast_to(states, (*batch, self.nx)).reshape(-1, self.nx)
-        U = np.broadcast_to(controls, (*batch, self.nu)).reshape(-1, self.nu)
+        rows = int(np.prod(batch))
+        X = np.broadcast_to(states, (*batch, self.nx)).reshape(rows, self.nx)
+        U = np.broadcast_to(controls, (*batch, self.nu)).reshape(rows, self.nu)
         return np.ascontiguousarray(X), np.ascontiguousarray(U), batch
 
 

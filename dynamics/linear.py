@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cito.dynamics import _native
-from cito.dynamics.types import Array, as_array, as_vector, positive
+from cito.dynamics.types import Array, as_array, as_vector, freeze, positive, without_native
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +72,9 @@ class LinearSystem:
             value = getattr(self, name)
             set_(self, name, as_array(name, zeros if value is None else value, (nv, nv)))
         set_(self, "names", tuple(self.names) or tuple(f"q{i}" for i in range(nv)))
+        freeze(self)
+
+    __getstate__ = without_native
 
     @cached_property
     def native(self) -> _native.System:

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from cito.dynamics import _native
-from cito.dynamics.types import Array, as_array, as_vector, positive
+from cito.dynamics.types import Array, as_array, as_vector, freeze, positive, without_native
 
 JOINTS = ("free", "revolute", "prismatic")
 Joint = Literal["free", "revolute", "prismatic"]
@@ -74,6 +74,7 @@ class Body:
             raise ValueError(f"`inertia` of {label} must be symmetric")
         if np.linalg.eigvalsh(self.inertia)[0] < -1e-12:
             raise ValueError(f"`inertia` of {label} must be positive semidefinite")
+        freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,7 @@ class ContactPoint:
         set_, label = object.__setattr__, f"contact {self.name!r}"
         set_(self, "position", as_array(f"position of {label}", self.position, (3,)))
         set_(self, "radius", positive(f"radius of {label}", self.radius, allow_zero=True))
+        freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +152,9 @@ class TreeSystem:
             raise ValueError("`normal` must not be zero")
         set_(self, "normal", normal / np.linalg.norm(normal))
         set_(self, "height", float(as_array("height", self.height, ())))
+        freeze(self)
+
+    __getstate__ = without_native
 
     @property
     def _widths(self) -> list[int]:

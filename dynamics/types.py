@@ -52,6 +52,20 @@ def _is_sound(value: ArrayLike) -> bool:
     )
 
 
+def freeze(record: object) -> None:
+    """Replace every array of a frozen dataclass by a read-only copy: what was checked stays so."""
+    for name, value in list(vars(record).items()):
+        if isinstance(value, np.ndarray):
+            copy = value.copy()
+            copy.setflags(write=False)
+            object.__setattr__(record, name, copy)
+
+
+def without_native(record: object) -> dict[str, Any]:
+    """The state of a system for pickle and copy: the native handle is made again on demand."""
+    return {name: value for name, value in vars(record).items() if name != "native"}
+
+
 def as_vector(name: str, value: ArrayLike, length: int) -> Array:
     """Like `as_array` with shape (length,); a scalar is repeated."""
     return as_array(name, _repeated(name, value, length), (length,))

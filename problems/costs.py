@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cito.dynamics.base import Dynamics
-from cito.dynamics.types import Array, as_array
+from cito.dynamics.types import Array, as_array, freeze
 
 Knots = Literal["running", "terminal", "all"]
 
@@ -39,6 +39,7 @@ class StateCost:
         object.__setattr__(self, "weight", _weight("weight", self.weight))
         object.__setattr__(self, "reference", as_array("reference", self.reference))
         _check_knots(self.knots)
+        freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,7 @@ class ControlCost:
         object.__setattr__(self, "weight", weight)
         reference = np.zeros(len(weight)) if self.reference is None else self.reference
         object.__setattr__(self, "reference", as_array("reference", reference))
+        freeze(self)
 
 
 class ResidualJacobians(NamedTuple):
@@ -88,6 +90,7 @@ class ResidualCost:
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", _weight("weight", self.weight))
         _check_knots(self.knots)
+        freeze(self)
 
     @classmethod
     def from_casadi(

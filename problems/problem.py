@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cito.dynamics.base import Dynamics
-from cito.dynamics.types import Array, as_array, as_limits, whole_number
+from cito.dynamics.types import Array, as_array, as_limits, freeze, whole_number
 from cito.problems.costs import ControlCost, CostTerm, ResidualCost, StateCost
 
 MAX_HORIZON = 10**6  # beyond it there is a mistake, or no memory
@@ -72,6 +72,7 @@ class Problem:
         if not any(isinstance(t, ControlCost) and (t.weight > 0).any() for t in self.costs):
             if not any(isinstance(t, ResidualCost) for t in self.costs):
                 raise ValueError("`costs` must weigh the controls: no ControlCost was given")
+        freeze(self)
 
     def __repr__(self) -> str:
         dyn = self.dynamics

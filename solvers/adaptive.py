@@ -169,7 +169,9 @@ def kernels(settings: Adaptive, free_velocity: Array) -> list[Gradient]:
     """
     if free_velocity.size == 0:
         return []
-    v_ref = settings.v_ref or max(float(np.sqrt(np.mean(free_velocity**2))), 1e-3)
+    largest = max(float(np.abs(free_velocity).max()), 1e-3)  # divided out: squares may overflow
+    root_mean_square = largest * float(np.sqrt(np.mean((free_velocity / largest) ** 2)))
+    v_ref = settings.v_ref or max(root_mean_square, 1e-3)
     return [
         FullCone(r, delta * v_ref, relative=True, v_ref=v_ref)
         for delta, r in product(settings.offsets, settings.ladder)

@@ -180,7 +180,7 @@ def _simulate(
     objective = Objective(problem)
 
     def simulate(plan: Trajectory) -> tuple[float, Rollout]:
-        rollout = problem.dynamics.rollout(problem.start, plan.controls)
+        rollout = _roll_out(problem, plan.controls)
         return float(objective.value(rollout.states, rollout.controls)), rollout
 
     rollouts = [simulate(plan) for plan in candidates]
@@ -243,9 +243,16 @@ def _stages(homotopy: Sequence[float] | None, initial: Solution | None) -> tuple
     return stages
 
 
+def _roll_out(problem: Problem, controls: Array) -> Rollout:
+    """The hard rollout, within the control limits to the last bit."""
+    return problem.dynamics.rollout(
+        problem.start, controls, lower=problem.control_lower, upper=problem.control_upper
+    )
+
+
 def _rollout_guess(problem: Problem) -> Trajectory:
     assert problem.initial_controls is not None
-    rollout: Rollout = problem.dynamics.rollout(problem.start, problem.initial_controls)
+    rollout = _roll_out(problem, problem.initial_controls)
     return Trajectory(rollout.states, rollout.controls, rollout.impulses, rollout.velocities)
 
 

@@ -15,6 +15,7 @@ from cito.problems.hop import hop
 from cito.problems.objective import Objective
 from cito.problems.planar import friction_braking, lift_off, traverse
 from cito.problems.push_box_pose import push_box
+from cito.problems.registry import make
 from cito.solvers.complementarity import solve_complementarity
 from cito.solvers.complementarity_model import ComplementarityModel, Trajectory
 from cito.solvers.ddp import DDPSettings, solve_ddp
@@ -217,3 +218,14 @@ def test_a_warm_start_of_another_problem_is_refused():
     other = solve_ddp(traverse(horizon=10), settings=DDPSettings(max_iterations=1))
     with pytest.raises(ValueError, match=r"`initial.states` must have shape \(31, 4\), got \(11"):
         solve_complementarity(traverse(), other)
+
+
+def test_rollouts_respect_the_control_limits_to_the_last_bit():
+    """Also where nothing was solved: the guess itself lies outside the limits here."""
+    problem = make("traverse", horizon=6)
+    limited = replace(
+        problem, control_lower=-1.0, control_upper=1.0, initial_controls=np.full((6, 2), 30.0)
+    )
+    for iterations in (1, 4000):
+        solution = solve_complementarity(limited, max_iterations=iterations)
+        assert np.abs(solution.controls).max() <= 1.0
