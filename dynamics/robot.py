@@ -73,6 +73,17 @@ class Robot:
         """Names of the coordinates of q."""
         return self.system.names
 
+    @property
+    def contacts(self) -> Sequence[ContactPoint]:
+        """The feet as contact points."""
+        return self.system.contacts
+
+    def __repr__(self) -> str:
+        return (
+            f"<Robot {self.name}: {self.system.mass:.4g} kg, {len(self.joints)} joints, "
+            f"{len(self.actuated)} driven, feet {', '.join(self.feet) or 'none'}>"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:

@@ -156,6 +156,12 @@ class TreeSystem:
 
     __getstate__ = without_native
 
+    def __repr__(self) -> str:
+        return (
+            f"<TreeSystem: {len(self.bodies)} bodies, {self.mass:.4g} kg, nv {sum(self._widths)}, "
+            f"contacts {', '.join(contact.name for contact in self.contacts) or 'none'}>"
+        )
+
     @property
     def _widths(self) -> list[int]:
         return [6 if body.joint == "free" else 1 for body in self.bodies]

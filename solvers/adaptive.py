@@ -155,7 +155,7 @@ class _Search:
         """Polish the best iterate to the full tolerance and say how it ended."""
         descent = self._descent
         promise = self._descend(descent.best, [], descent.settings.tolerance, MAX_DESCENT)
-        if np.isinf(promise):
+        if np.isinf(promise) and len(descent.history) == 1:
             return Status.NOT_POSITIVE_DEFINITE
         stationary = promise <= STATIONARY * abs(descent.best.cost)
         return Status.CONVERGED if stationary else Status.STALLED
