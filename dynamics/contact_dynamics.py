@@ -110,7 +110,7 @@ class ContactDynamics(Dynamics):
         freeze(self)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if "_model" in vars(self):  # which holds its own copies
+        if "_model" in vars(self) and name in vars(self):  # the model holds copies of its own
             raise AttributeError(f"`{name}` can not be changed: make a new ContactDynamics")
         object.__setattr__(self, name, value)
 
