@@ -67,6 +67,9 @@ class StepGradient(NamedTuple):
     friction: Array
 
 
+FIXED = ("system", "time_step", "friction", "theta", "threads")
+
+
 class ContactDynamics(Dynamics):
     """Semi-implicit Euler with hard frictional contact.
 
@@ -110,7 +113,7 @@ class ContactDynamics(Dynamics):
         freeze(self)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if "_model" in vars(self) and name in vars(self):  # the model holds copies of its own
+        if "_model" in vars(self) and name in FIXED:  # the native model holds its own copies
             raise AttributeError(f"`{name}` can not be changed: make a new ContactDynamics")
         object.__setattr__(self, name, value)
 
