@@ -105,7 +105,10 @@ class Program:
 
 def compiled_program(address: int, work: int) -> Program:
     """
-    The function at `address` (CasADi's generated C signature); its library must stay loaded.
+    The function at `address` (CasADi's generated C signature) with its number of doubles of workspace.
+
+    Neither can be checked: an address that is no such function, a library that does not stay loaded or a
+    `work` that is too small ends the process.
     """
 
 def tape_program(operation: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], in0: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], in1: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], work: int) -> Program:
@@ -119,7 +122,7 @@ def symbolic_system(terms: Program, derivatives: Program, parameter_derivatives:
 class CostTable:
     def __init__(self, system: System, horizon: int) -> None: ...
 
-    def add(self, kind: int, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reference: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], active: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', writable=False)]) -> None: ...
+    def add(self, kind: int, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reference: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], active: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     def value(self, states: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], controls: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)]) -> Any: ...
 

@@ -29,9 +29,10 @@ from cito.dynamics.contact_results import (
     SensitivityBatch,
 )
 from cito.dynamics.gradients import Gradient
-from cito.dynamics.types import MAX_THREADS, Array, IntArray, as_array, whole_number
+from cito.dynamics.types import MAX_THREADS, Array, IntArray, as_array, as_modes, whole_number
 
 SEPARATING, SLIDING, CLAMPING = 0, 1, 2
+MAX_KNOT = 2**53  # whole numbers of doubles up to here
 
 _HARD = tuple(HardStatus)  # in the order of the native enumeration
 _RELAXED = tuple(RelaxedStatus)
@@ -136,14 +137,14 @@ class ContactProblem:
     ) -> SensitivityBatch:
         """Like `sensitivity`, with d lambda / d mu and what the relaxed solve reported."""
         hard = self.solve() if start is None else start
-        knots = np.array([knot], dtype=np.uint64)
+        knots = np.array([whole_number("knot", knot, 0, MAX_KNOT)], dtype=np.uint64)
         arguments = (*self._native(hard), gradient.native(), knots)
         out = _native.contact_sensitivity(*arguments)
         return SensitivityBatch(*(x[0] for x in out))
 
     def _native(self, hard: HardSolution) -> tuple[Any, ...]:
-        one = (self.A, self.b, self.mu, hard.impulse, hard.velocity, hard.modes)
-        return self.dims, *(x[None] for x in one)
+        solution = _checked_solution("start", hard, self.b.shape, self.mu.shape)
+        return self.dims, *(x[None] for x in (self.A, self.b, self.mu, *solution))
 
 
 def solve_batch(
@@ -204,15 +205,19 @@ def sensitivity_batch(
 
     Args:
         hard: their hard solutions; solved here by default.
-        knots: (m,) whole numbers >= 0 that select the samples of `Randomized`; by default 0, 1, ...
+        knots: (m,) whole numbers from 0 to 2^53 that select the samples of `Randomized`; by default
+            0, 1, ...
     """
     problem = _batch(A, b, mu, dims)
     threads = whole_number("threads", threads, 1, MAX_THREADS)
     start = _hard(problem, hard, threads)
     m = len(problem[1])
     chosen = np.arange(m) if knots is None else as_array("knots", knots, (m,))
-    if (chosen < 0).any():
-        raise ValueError(f"`knots` must be >= 0, got {chosen.min():g}")
+    unfit = (chosen < 0) | (chosen > MAX_KNOT) | (chosen != np.floor(chosen))
+    if unfit.any():
+        raise ValueError(
+            f"`knots` must be whole numbers from 0 to {MAX_KNOT}, got {chosen[unfit][0]:g}"
+        )
     out = _native.contact_sensitivity(
         *problem, *start, gradient.native(), chosen.astype(np.uint64), threads
     )
@@ -234,7 +239,17 @@ def _hard(
 ) -> tuple[Array, Array, IntArray]:
     if hard is None:
         hard = HardBatch(*_native.hard_solve(*problem, None, threads))
-    return hard.impulse, hard.velocity, hard.modes
+    return _checked_solution("hard", hard, problem[2].shape, problem[3].shape)
+
+
+def _checked_solution(
+    name: str, hard: HardSolution | HardBatch, rows: tuple[int, ...], contacts: tuple[int, ...]
+) -> tuple[Array, Array, IntArray]:
+    return (
+        as_array(f"{name}.impulse", hard.impulse, rows),
+        as_array(f"{name}.velocity", hard.velocity, rows),
+        as_modes(f"{name}.modes", hard.modes, contacts),
+    )
 
 
 def _layout(n: int, mu: ArrayLike, dims: ArrayLike | None) -> IntArray:

@@ -24,6 +24,7 @@ from cito.dynamics.types import (
     IntArray,
     as_array,
     as_limits,
+    as_modes,
     as_vector,
     batch_axes,
     freeze,
@@ -208,7 +209,7 @@ class ContactDynamics(Dynamics):
         return Rollout(*(a.reshape((*batch, *s)) for a, s in zip(out, shapes)))
 
     def linearize(self, rollout: Rollout) -> ContactLinearization:
-        """See `Dynamics.linearize`; `rollout` without batch axes."""
+        """See `Dynamics.linearize`; `rollout` without batch axes and without NaN."""
         N = len(rollout.controls)
         shapes = ((N + 1, self.nx), (N, self.nu), (N, self.n), (N, self.n), (N, self.nc))
         for name, shape in zip(rollout._fields, shapes):
@@ -217,6 +218,9 @@ class ContactDynamics(Dynamics):
                 raise ValueError(
                     f"`rollout` must be one trajectory: {name} of shape {shape}, got {got}"
                 )
+        for name in ("states", "controls", "impulses", "velocities"):
+            as_array(f"rollout.{name}", getattr(rollout, name))
+        as_modes("rollout.modes", rollout.modes, (N, self.nc))
         return self._linearize_knots(rollout.states[:-1], rollout.controls, rollout)
 
     def vjp(
@@ -239,17 +243,12 @@ class ContactDynamics(Dynamics):
         """
         states, controls, batch = self._batch(x, u)
         n, nc, K = self.n, self.nc, len(states)
-        labels = np.ascontiguousarray(modes, dtype=np.int32)
-        if labels.shape != (*batch, nc) or not np.isin(labels, (0, 1, 2)).all():
-            raise ValueError(
-                f"`modes` must be 0, 1 or 2 of shape {(*batch, nc)}, got {modes!r:.80}"
-            )
         out = self._model.step_vjp(
             states,
             controls,
             as_array("impulse", impulse, (*batch, n)).reshape(K, n),
             as_array("velocity", velocity, (*batch, n)).reshape(K, n),
-            labels.reshape(K, nc),
+            as_modes("modes", modes, (*batch, nc)).reshape(K, nc),
             as_array("g", g, (*batch, self.ndx)).reshape(K, self.ndx),
             (Exact() if gradient is None else gradient).native(),
             self.threads,
@@ -287,7 +286,7 @@ class ContactDynamics(Dynamics):
             hard = (
                 np.tile(impulse, (K, 1)),
                 np.tile(velocity, (K, 1)),
-                np.tile(about.modes, (K, 1)),
+                np.tile(as_modes("about.modes", about.modes, (nc,)), (K, 1)),
             )
         out = self._model.relaxed_step(states, controls, *hard, gradient.native())
         return Step(

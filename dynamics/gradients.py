@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from cito.dynamics import _native
-from cito.dynamics.types import positive
+from cito.dynamics.types import positive, whole_number
+
+MAX_SAMPLES = 10**6
+MAX_SEED = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Signorini:
     name: ClassVar[str] = "signorini"
 
     def __post_init__(self) -> None:
-        _check_relaxation(self.rho, self.delta, self.v_ref)
+        _check_relaxation(self)
 
     def native(self) -> _native.Gradient:
         """The same data as the native core takes it."""
@@ -66,7 +71,7 @@ class FullCone:
     name: ClassVar[str] = "full-cone"
 
     def __post_init__(self) -> None:
-        _check_relaxation(self.rho, self.delta, self.v_ref)
+        _check_relaxation(self)
         if self.eps is not None:
             positive("eps", self.eps)
 
@@ -88,9 +93,9 @@ class Randomized:
 
     Args:
         std: standard deviation of the Gaussian on b [m/s].
-        samples: number of samples at each knot, fixed by `seed` and the knot.
+        samples: number of samples at each knot, 1 to 10^6, fixed by `seed` and the knot.
         order: 0 (values only) or 1 (mean of exact sensitivities).
-        seed: of the samples.
+        seed: of the samples, 0 to 2^63 - 1.
     """
 
     std: float = 0.3
@@ -101,9 +106,10 @@ class Randomized:
 
     def __post_init__(self) -> None:
         positive("std", self.std)
-        _check_samples(self.samples, self.seed)
+        _read_samples(self)
         if self.order not in (0, 1):
             raise ValueError(f"`order` must be 0 or 1, got {self.order!r}")
+        object.__setattr__(self, "order", int(self.order))
 
     def native(self) -> _native.Gradient:
         """The same data as the native core takes it."""
@@ -121,10 +127,11 @@ class Bundled:
 
     Args:
         offset: standard deviation of the displacement of the contact point [m].
-        samples: even number of samples at each triggered knot, fixed by `seed` and the knot.
+        samples: even number of samples at each triggered knot, 2 to 10^6, fixed by `seed` and the
+            knot.
         threshold: impulse above which a contact triggers [N s]; None: 1.2 m g h / nc, with the
             weight read off the system's bias force at rest.
-        seed: of the samples.
+        seed: of the samples, 0 to 2^63 - 1.
     """
 
     offset: float = 0.01
@@ -135,7 +142,7 @@ class Bundled:
 
     def __post_init__(self) -> None:
         positive("offset", self.offset)
-        _check_samples(self.samples, self.seed)
+        _read_samples(self)
         if self.samples % 2:
             raise ValueError(f"`samples` must be even (antithetic pairs), got {self.samples}")
         if self.threshold is not None:
@@ -155,14 +162,17 @@ GRADIENTS: dict[str, type[Gradient]] = {
 }
 
 
-def _check_relaxation(rho: float, delta: float, v_ref: float) -> None:
-    positive("rho", rho)
-    positive("delta", delta, allow_zero=True)
-    positive("v_ref", v_ref)
+def _check_relaxation(gradient: Signorini | FullCone) -> None:
+    positive("rho", gradient.rho)
+    positive("delta", gradient.delta, allow_zero=True)
+    positive("v_ref", gradient.v_ref)
+    if not isinstance(gradient.relative, bool | np.bool_):
+        raise ValueError(f"`relative` must be True or False, got {gradient.relative!r:.80}")
+    object.__setattr__(gradient, "relative", bool(gradient.relative))
 
 
-def _check_samples(samples: int, seed: int) -> None:
-    if int(samples) != samples or samples < 1:
-        raise ValueError(f"`samples` must be a whole number >= 1, got {samples!r}")
-    if int(seed) != seed or seed < 0:
-        raise ValueError(f"`seed` must be a whole number >= 0, got {seed!r}")
+def _read_samples(gradient: Randomized | Bundled) -> None:
+    """Whole numbers become int: 64.0 is 64."""
+    for name, least, most in (("samples", 1, MAX_SAMPLES), ("seed", 0, MAX_SEED)):
+        value = whole_number(name, getattr(gradient, name), least, most)
+        object.__setattr__(gradient, name, value)

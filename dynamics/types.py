@@ -122,6 +122,18 @@ def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None
     return number
 
 
+def as_modes(name: str, value: ArrayLike, shape: tuple[int, ...]) -> IntArray:
+    """Contact modes of `shape`: 0 separating, 1 sliding, 2 clamping.
+
+    Raises:
+        ValueError: wrong shape, or another value.
+    """
+    given = np.asarray(value)
+    if given.shape != shape or not np.isin(given, (0, 1, 2)).all():
+        raise ValueError(f"`{name}` must be 0, 1 or 2 of shape {shape}, got {value!r:.80}")
+    return np.ascontiguousarray(given, dtype=np.int32).reshape(shape)
+
+
 def duration(name: str, value: Any) -> float:
     """`value` as a time > 0 [s] that may be infinite.
 

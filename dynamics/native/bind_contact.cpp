@@ -1,12 +1,5 @@
 // Python face of the contact kernels: batches of contact problems of one layout.
-#include <algorithm>
-#include <cstring>
-#include <string>
-#include <thread>
-
 #include <nanobind/stl/optional.h>
-
-#include <optional>
 
 #include "bindings.hpp"
 
@@ -16,38 +9,47 @@ namespace {
 struct Layout {
   std::vector<int> dim, row;
   int n = 0;
-  Layout(const IntIn<1> &dims) : dim(dims.data(), dims.data() + dims.shape(0)) {
-    for (int d : dim) {
-      row.push_back(n);
-      n += d;
-    }
-  }
+  explicit Layout(const IntIn<1> &dims) { n = read_layout("dims", dims, dim, row); }
   Contacts contacts(const double *mu) const { return {int(dim.size()), n, dim.data(), row.data(), mu}; }
 };
 
-// work(k, arena) for k = 0..count-1 on `threads` threads, without the GIL.
-template <class Work> void for_each(std::size_t count, int threads, std::size_t workspace, Work work) {
+// What all contact functions take: m problems of one layout, checked.
+struct Problems {
+  Layout layout;
+  int m;
+  const double *A, *b, *mu;
+  Problems(const IntIn<1> &dims, const In<3> &A_, const In<2> &b_, const In<2> &mu_)
+      : layout(dims), m(checked_count("b", b_.shape(0))), A(A_.data()), b(b_.data()), mu(mu_.data()) {
+    const std::size_t rows = m, n = layout.n, nc = layout.dim.size();
+    check_shape("A", A_, {rows, n, n});
+    check_shape("b", b_, {rows, n});
+    check_shape("mu", mu_, {rows, nc});
+  }
+  void check_solution(const In<2> &impulse, const In<2> &velocity, const IntIn<2> &modes) const {
+    const std::size_t rows = m, n = layout.n;
+    check_shape("impulse", impulse, {rows, n});
+    check_shape("velocity", velocity, {rows, n});
+    check_modes(modes, {rows, layout.dim.size()});
+  }
+};
+
+// work(k, arena) for k = 0..m-1 without the interpreter's lock.
+void for_each(const Problems &p, int threads, const std::function<void(std::size_t, Arena)> &work) {
   nb::gil_scoped_release release;
-  const std::size_t parts = std::max<std::size_t>(1, std::min<std::size_t>(threads, count));
-  auto part = [&](std::size_t p) {
-    Workspace memory(workspace);
-    for (std::size_t k = count * p / parts; k < count * (p + 1) / parts; ++k) work(k, memory.arena());
-  };
-  std::vector<std::thread> pool;
-  for (std::size_t p = 1; p < parts; ++p) pool.emplace_back(part, p);
-  part(0);
-  for (std::thread &t : pool) t.join();
+  parallel_for(p.m, threads, kernels.contact_workspace(int(p.layout.dim.size()), p.layout.n), work);
 }
 
-nb::tuple hard_solve(IntIn<1> dims, In<3> A, In<2> b, In<2> mu, std::optional<In<2>> warm, int threads) {
-  const Layout layout(dims);
-  const std::size_t m = A.shape(0), n = layout.n, nc = layout.dim.size();
+nb::tuple hard_solve(IntIn<1> dims, In<3> A, In<2> b, In<2> mu, Maybe<2> warm, int threads) {
+  const Problems problems(dims, A, b, mu);
+  const Layout &layout = problems.layout;
+  const std::size_t m = problems.m, n = layout.n, nc = layout.dim.size();
+  check_shape("warm", warm, {m, n});
   double *lambda, *sigma, *residual;
   int *mode, *status, *sweeps;
   nb::object out[] = {make_array({m, n}, &lambda), make_array({m, n}, &sigma), make_array({m, nc}, &mode),
                       make_array({m}, &status), make_array({m}, &residual), make_array({m}, &sweeps)};
-  const double *pA = A.data(), *pb = b.data(), *pmu = mu.data(), *pw = warm ? warm->data() : nullptr;
-  for_each(m, threads, kernels.contact_workspace(nc, n), [&](std::size_t k, Arena arena) {
+  const double *pA = A.data(), *pb = b.data(), *pmu = mu.data(), *pw = data_or_null(warm);
+  for_each(problems, threads, [&](std::size_t k, Arena arena) {
     HardInfo info;
     kernels.hard_solve(layout.contacts(pmu + k * nc), pA + k * n * n, pb + k * n, pw ? pw + k * n : nullptr, lambda + k * n,
                        sigma + k * n, mode + k * nc, &info, arena);
@@ -58,18 +60,21 @@ nb::tuple hard_solve(IntIn<1> dims, In<3> A, In<2> b, In<2> mu, std::optional<In
 
 // Points of the relaxed law from hard solutions (impulse, velocity, modes), with the smoothing eps of ||sigma_T|| if given.
 nb::tuple relaxed_solve(IntIn<1> dims, In<3> A, In<2> b, In<2> mu, In<2> impulse, In<2> velocity, IntIn<2> modes,
-                        const Gradient &gradient, std::optional<In<2>> smoothing, int threads) {
-  const Layout layout(dims);
-  const std::size_t m = A.shape(0), n = layout.n, nc = layout.dim.size();
+                        const Gradient &gradient, Maybe<2> smoothing, int threads) {
+  const Problems problems(dims, A, b, mu);
+  const Layout &layout = problems.layout;
+  const std::size_t m = problems.m, n = layout.n, nc = layout.dim.size();
+  problems.check_solution(impulse, velocity, modes);
+  check_shape("smoothing", smoothing, {m, nc});
   double *lambda, *sigma, *residual;
   int *status, *iterations, *continuations, *fallbacks;
   nb::object out[] = {make_array({m, n}, &lambda), make_array({m, n}, &sigma), make_array({m}, &status),
                       make_array({m}, &residual), make_array({m}, &iterations), make_array({m}, &continuations),
                       make_array({m}, &fallbacks)};
   const double *pA = A.data(), *pb = b.data(), *pmu = mu.data(), *pl = impulse.data(), *ps = velocity.data(),
-               *eps = smoothing ? smoothing->data() : nullptr;
+               *eps = data_or_null(smoothing);
   const int *pm = modes.data();
-  for_each(m, threads, kernels.contact_workspace(nc, n), [&](std::size_t k, Arena arena) {
+  for_each(problems, threads, [&](std::size_t k, Arena arena) {
     RelaxedInfo info;
     kernels.relaxed_solve_smoothed(layout.contacts(pmu + k * nc), pA + k * n * n, pb + k * n, pl + k * n, ps + k * n,
                                    pm + k * nc, gradient, eps ? eps + k * nc : nullptr, lambda + k * n, sigma + k * n, &info,
@@ -84,8 +89,11 @@ nb::tuple relaxed_solve(IntIn<1> dims, In<3> A, In<2> b, In<2> mu, In<2> impulse
 nb::tuple contact_sensitivity(IntIn<1> dims, In<3> A, In<2> b, In<2> mu, In<2> impulse, In<2> velocity, IntIn<2> modes,
                               const Gradient &gradient, nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> knots,
                               int threads) {
-  const Layout layout(dims);
-  const std::size_t m = A.shape(0), n = layout.n, nc = layout.dim.size();
+  const Problems problems(dims, A, b, mu);
+  const Layout &layout = problems.layout;
+  const std::size_t m = problems.m, n = layout.n, nc = layout.dim.size();
+  problems.check_solution(impulse, velocity, modes);
+  check_shape("knots", knots, {m});
   double *D, *D_mu;
   int *status, *iterations, *fallbacks;
   nb::object out[] = {make_array({m, n, n}, &D), make_array({m, n, nc}, &D_mu), make_array({m}, &status),
@@ -93,7 +101,7 @@ nb::tuple contact_sensitivity(IntIn<1> dims, In<3> A, In<2> b, In<2> mu, In<2> i
   const double *pA = A.data(), *pb = b.data(), *pmu = mu.data(), *pl = impulse.data(), *ps = velocity.data();
   const int *pm = modes.data();
   const std::uint64_t *pk = knots.data();
-  for_each(m, threads, kernels.contact_workspace(nc, n), [&](std::size_t k, Arena arena) {
+  for_each(problems, threads, [&](std::size_t k, Arena arena) {
     RelaxedInfo info;
     kernels.contact_sensitivity(layout.contacts(pmu + k * nc), pA + k * n * n, pb + k * n, pl + k * n, ps + k * n,
                                 pm + k * nc, gradient, pk[k], D + k * n * n, D_mu + k * n * nc, &info, arena);
@@ -109,6 +117,8 @@ void bind_contact(nb::module_ &m) {
       .def("__init__",
            [](Gradient *g, int kind, double rho, double delta, bool relative, double v_ref, int samples, double std,
               std::uint64_t seed, double threshold, double eps) {
+             if (kind < grad_exact || kind > grad_bundled) refuse("kind", "be from 0 to 5, got " + std::to_string(kind));
+             if (samples < 0) refuse("samples", "be >= 0, got " + std::to_string(samples));
              new (g) Gradient{kind, rho, delta, relative, v_ref, samples, std, seed, threshold, eps};
            },
            nb::kw_only(), nb::arg("kind") = 0, nb::arg("rho") = 0., nb::arg("delta") = 0., nb::arg("relative") = false,

@@ -1,58 +1,56 @@
 // Quadratic costs over a horizon, and the Riccati recursion.
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/vector.h>
-
-#include <optional>
-#include <string>
 
 #include "time_stepping.hpp"
 
 namespace cito {
 namespace {
 
-template <int D> using Maybe = std::optional<In<D>>;
-template <class T> const double *data_or_null(const T &a) { return a ? a->data() : nullptr; }
-
-// Raises where an argument has another shape than the others imply.
-template <class A> void check_shape(const char *name, const A &a, std::initializer_list<std::size_t> shape) {
-  bool fits = a.ndim() == shape.size();
-  std::string wanted, got;
-  for (std::size_t i = 0; i < a.ndim(); ++i) {
-    fits = fits && a.shape(i) == shape.begin()[i];
-    wanted += (i ? ", " : "") + std::to_string(shape.begin()[i]);
-    got += (i ? ", " : "") + std::to_string(a.shape(i));
-  }
-  const std::string message = std::string("`") + name + "` must have shape (" + wanted + "), got (" + got + ")";
-  if (!fits) throw nb::value_error(message.c_str());
-}
-
 // The quadratic terms of a problem with horizon N; owns its weights.
 struct CostTable {
+  struct Term {
+    int kind, stride;
+    std::vector<double> weight, reference;
+    std::vector<unsigned char> mask;
+  };
   SystemHandle handle;
   int N;
-  std::vector<std::vector<double>> weights, references;
-  std::vector<std::vector<unsigned char>> masks;
-  std::vector<int> kinds, strides;
+  std::vector<Term> owned;
 
-  void add(int kind, In<1> weight, In<2> reference, nb::ndarray<const bool, nb::ndim<1>, nb::c_contig> active) {
-    kinds.push_back(kind);
-    weights.emplace_back(weight.data(), weight.data() + weight.size());
-    references.emplace_back(reference.data(), reference.data() + reference.size());
-    strides.push_back(reference.shape(0) == 1 ? 0 : int(reference.shape(1)));
-    masks.emplace_back(active.data(), active.data() + active.size());
+  // States have N+1 knots, controls N; the reference is one row or one for each knot.
+  void add(int kind, In<1> weight, In<2> reference, nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> active) {
+    if (kind != cost_state && kind != cost_control) refuse("kind", "be 0 (state) or 1 (control), got " + std::to_string(kind));
+    const System &s = handle.system;
+    const bool state = kind == cost_state;
+    const std::size_t knots = std::size_t(N) + (state ? 1 : 0), rows = reference.shape(0);
+    const std::size_t width = state ? s.nq + s.nv : s.nu;
+    check_shape("weight", weight, {std::size_t(state ? 2 * s.nv : s.nu)});
+    check_shape("reference", reference, {rows == 1 ? 1 : knots, width});
+    check_shape("active", active, {knots});
+    owned.push_back({kind, rows == 1 ? 0 : int(width), {weight.data(), weight.data() + weight.size()},
+                     {reference.data(), reference.data() + reference.size()}, {active.data(), active.data() + knots}});
   }
 
   std::vector<CostTerm> terms() const {
     std::vector<CostTerm> result;
-    for (std::size_t i = 0; i < kinds.size(); ++i)
-      result.push_back({kinds[i], weights[i].data(), references[i].data(), strides[i], masks[i].data()});
+    for (const Term &t : owned)
+      result.push_back({t.kind, t.weight.data(), t.reference.data(), t.stride, t.mask.data()});
     return result;
   }
 };
 
+CostTable cost_table(const SystemHandle &system, int N) {
+  const System &s = system.system;
+  if (N < 0) refuse("horizon", "be >= 0, got " + std::to_string(N));
+  const std::size_t knots = std::size_t(N) + 1;
+  check_extent("states", {knots, std::size_t(s.nq + s.nv)});
+  check_extent("controls", {knots, std::size_t(s.nu)});
+  return {system, checked_count("horizon", N), {}};
+}
+
 nb::object cost_value(const CostTable &table, In<3> X, In<3> U) {
   const System &s = table.handle.system;
-  const std::size_t m = X.shape(0), N = table.N, nx = s.nq + s.nv, nu = s.nu;
+  const std::size_t m = checked_count("states", X.shape(0)), N = table.N, nx = s.nq + s.nv, nu = s.nu;
   check_shape("states", X, {m, N + 1, nx});
   check_shape("controls", U, {m, N, nu});
   const auto terms = table.terms();
@@ -71,6 +69,8 @@ nb::tuple cost_expansion(const CostTable &table, In<2> X, In<2> U) {
   const std::size_t N = table.N, ndx = 2 * s.nv, nu = s.nu;
   check_shape("states", X, {N + 1, std::size_t(s.nq + s.nv)});
   check_shape("controls", U, {N, nu});
+  check_extent("l_xx", {N + 1, ndx, ndx});
+  check_extent("l_uu", {N + 1, nu, nu});
   const auto terms = table.terms();
   double *l_x, *l_u, *l_xx, *l_uu;
   nb::object o_x = make_array<double>({N + 1, ndx}, &l_x), o_u = make_array<double>({N, nu}, &l_u),
@@ -82,20 +82,28 @@ nb::tuple cost_expansion(const CostTable &table, In<2> X, In<2> U) {
   return nb::make_tuple(o_x, o_u, o_xx, o_uu);
 }
 
+void check_stacks(std::size_t N, std::size_t ndx, std::size_t nu) {
+  checked_size("ndx", ndx), checked_size("nu", nu), checked_count("horizon", N);
+  check_extent("f_x", {N + 1, ndx, ndx});
+  check_extent("f_u", {N + 1, ndx, nu});
+  check_extent("l_uu", {N + 1, nu, nu});
+}
+
 // k (N,nu), K (N,nu,ndx), dV (3), and -1 or the knot where Q_uu is not positive definite.
 nb::tuple riccati(In<3> f_x, In<3> f_u, In<2> l_x, In<2> l_u, In<3> l_xx, In<3> l_uu, Maybe<3> l_ux, Maybe<2> gaps,
                   Maybe<2> U, Maybe<1> lower, Maybe<1> upper, double reg) {
   const std::size_t N = l_u.shape(0), ndx = l_x.shape(1), nu = l_u.shape(1);
+  check_stacks(N, ndx, nu);
   check_shape("f_x", f_x, {N, ndx, ndx});
   check_shape("f_u", f_u, {N, ndx, nu});
   check_shape("l_x", l_x, {N + 1, ndx});
   check_shape("l_xx", l_xx, {N + 1, ndx, ndx});
   check_shape("l_uu", l_uu, {N, nu, nu});
-  if (l_ux) check_shape("l_ux", *l_ux, {N, nu, ndx});
-  if (gaps) check_shape("gaps", *gaps, {N, ndx});
-  if (U) check_shape("controls", *U, {N, nu});
-  if (lower) check_shape("lower", *lower, {nu});
-  if (upper) check_shape("upper", *upper, {nu});
+  check_shape("l_ux", l_ux, {N, nu, ndx});
+  check_shape("gaps", gaps, {N, ndx});
+  check_shape("controls", U, {N, nu});
+  check_shape("lower", lower, {nu});
+  check_shape("upper", upper, {nu});
   if ((lower || upper) && !U) throw nb::value_error("`controls` must be given with limits");
   double *k, *K, *dV;
   nb::object o_k = make_array<double>({N, nu}, &k), o_K = make_array<double>({N, nu, ndx}, &K),
@@ -112,6 +120,7 @@ nb::tuple riccati(In<3> f_x, In<3> f_u, In<2> l_x, In<2> l_u, In<3> l_xx, In<3> 
 // dX (N+1,ndx), dU (N,nu): the policy k, K on the linear model, from dx_0 = 0.
 nb::tuple linear_rollout(In<3> f_x, In<3> f_u, In<2> k, In<3> K) {
   const std::size_t N = k.shape(0), nu = k.shape(1), ndx = f_x.shape(1);
+  check_stacks(N, ndx, nu);
   check_shape("f_x", f_x, {N, ndx, ndx});
   check_shape("f_u", f_u, {N, ndx, nu});
   check_shape("K", K, {N, nu, ndx});
@@ -128,7 +137,7 @@ nb::tuple linear_rollout(In<3> f_x, In<3> f_u, In<2> k, In<3> K) {
 void bind_solver(nb::module_ &m) {
   nb::class_<CostTable>(m, "CostTable")
       .def(
-          "__init__", [](CostTable *self, const SystemHandle &system, int N) { new (self) CostTable{system, N, {}, {}, {}, {}, {}}; },
+          "__init__", [](CostTable *self, const SystemHandle &system, int N) { new (self) CostTable(cost_table(system, N)); },
           nb::arg("system"), nb::arg("horizon"))
       .def("add", &CostTable::add, nb::arg("kind"), nb::arg("weight"), nb::arg("reference"), nb::arg("active"))
       .def("value", &cost_value, nb::arg("states"), nb::arg("controls"))

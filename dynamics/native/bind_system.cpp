@@ -1,10 +1,10 @@
-// Systems, steps, rollouts and linearizations. Shapes are checked in Python (dynamics/contact_dynamics.py).
+// Systems, steps, rollouts and linearizations.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 #include "linear_system.hpp"
 #include "time_stepping.hpp"
@@ -13,22 +13,46 @@ namespace cito {
 namespace {
 
 using Model = std::shared_ptr<const TimeStepping>;
-template <int D> using Maybe = std::optional<In<D>>;
-template <class T> const double *data_or_null(const T &a) { return a ? a->data() : nullptr; }
 template <int D> std::vector<double> to_vector(const In<D> &a) { return {a.data(), a.data() + a.size()}; }
+
+void check_has_terms(const System &s) {
+  if (!s.terms) refuse("system", "have dynamics, got a space of states and controls");
+}
+
+// States, controls and hard solutions of K steps.
+void check_steps(const System &s, std::size_t K, const In<2> &x, const In<2> &u, const In<2> &lambda,
+                 const In<2> &sigma, const IntIn<2> &modes) {
+  const std::size_t nx = s.nq + s.nv, nu = s.nu, n = s.n, nc = s.nc;
+  checked_count("states", K);
+  check_shape("states", x, {K, nx});
+  check_shape("controls", u, {K, nu});
+  check_shape("impulses", lambda, {K, n});
+  check_shape("velocities", sigma, {K, n});
+  check_modes(modes, {K, nc});
+}
 
 SystemHandle linear_system(In<2> M, In<2> K, In<2> D, In<1> c0, In<2> B, In<2> J, In<2> G, In<1> phi0, IntIn<1> dim) {
   auto s = std::make_shared<LinearSystem>();
-  s->nv = int(M.shape(0)), s->nu = int(B.shape(1)), s->nc = int(dim.size()), s->n = int(J.shape(0));
+  const std::size_t nv = checked_size("M", M.shape(0)), nu = checked_size("B", B.shape(1)), nc = dim.size();
+  const std::size_t n = read_layout("dims", dim, s->dim, s->row);
+  check_shape("M", M, {nv, nv});
+  check_shape("K", K, {nv, nv});
+  check_shape("D", D, {nv, nv});
+  check_shape("c0", c0, {nv});
+  check_shape("B", B, {nv, nu});
+  check_shape("J", J, {n, nv});
+  check_shape("G", G, {nc, nv});
+  check_shape("phi0", phi0, {nc});
+  s->nv = int(nv), s->nu = int(nu), s->nc = int(nc), s->n = int(n);
   s->M = to_vector<2>(M), s->K = to_vector<2>(K), s->D = to_vector<2>(D), s->c0 = to_vector<1>(c0);
   s->B = to_vector<2>(B), s->J = to_vector<2>(J), s->G = to_vector<2>(G), s->phi0 = to_vector<1>(phi0);
-  s->dim.assign(dim.data(), dim.data() + dim.size());
-  for (int i = 0, row = 0; i < s->nc; row += s->dim[i++]) s->row.push_back(row);
   return LinearSystem::handle(s);
 }
 
 // A system that is only a Euclidean space of states and controls (for costs on other dynamics).
 SystemHandle euclidean_space(int nv, int nu) {
+  if (nv < 0 || nu < 0) refuse(nv < 0 ? "nv" : "nu", "be >= 0, got " + std::to_string(nv < 0 ? nv : nu));
+  checked_size("nv", nv), checked_size("nu", nu);
   SystemHandle h;
   h.system.nq = h.system.nv = nv;
   h.system.nu = nu;
@@ -39,6 +63,10 @@ SystemHandle euclidean_space(int nv, int nu) {
 nb::tuple system_terms(const SystemHandle &h, Maybe<1> theta, In<1> q, In<1> v) {
   const System &s = h.system;
   const std::size_t nv = s.nv, nu = s.nu, n = s.n, nc = s.nc;
+  check_has_terms(s);
+  check_shape("theta", theta, {std::size_t(s.np)});
+  check_shape("q", q, {std::size_t(s.nq)});
+  check_shape("v", v, {nv});
   double *M, *c, *B, *J, *phi;
   nb::object oM = make_array<double>({nv, nv}, &M), oc = make_array<double>({nv}, &c),
              oB = make_array<double>({nv, nu}, &B), oJ = make_array<double>({n, nv}, &J),
@@ -52,7 +80,15 @@ nb::tuple system_terms(const SystemHandle &h, Maybe<1> theta, In<1> q, In<1> v) 
 nb::tuple system_derivatives(const SystemHandle &h, Maybe<1> theta, In<1> q, In<1> v, In<1> a, In<1> u, In<1> f,
                              In<1> w) {
   const System &s = h.system;
-  const std::size_t nv = s.nv, n = s.n, nc = s.nc, np = s.np;
+  const std::size_t nv = s.nv, nu = s.nu, n = s.n, nc = s.nc, np = s.np;
+  check_has_terms(s);
+  check_shape("theta", theta, {np});
+  check_shape("q", q, {std::size_t(s.nq)});
+  check_shape("v", v, {nv});
+  check_shape("a", a, {nv});
+  check_shape("u", u, {nu});
+  check_shape("f", f, {n});
+  check_shape("w", w, {nv});
   double *p[7];
   nb::object o[7] = {make_array<double>({nv, nv}, p), make_array<double>({nv, nv}, p + 1),
                      make_array<double>({n, nv}, p + 2), make_array<double>({nc, nv}, p + 3),
@@ -70,6 +106,21 @@ nb::tuple rollout(const TimeStepping &model, In<2> start, In<3> controls, In<1> 
   const StepContext ctx = model.context();
   const System &s = *ctx.system;
   const std::size_t m = alphas.size(), N = controls.shape(1), nx = s.nq + s.nv, nu = s.nu, n = s.n, nc = s.nc;
+  const std::size_t ndx = 2 * s.nv;
+  checked_count("alphas", m), checked_count("controls", N);
+  check_extent("states", {N + 1, nx});
+  check_extent("feedback", {N, nu, K ? ndx : 1});
+  check_extent("impulses", {N, n});
+  check_shape("start", start, {start.shape(0) == 1 ? 1 : m, nx});
+  check_shape("controls", controls, {controls.shape(0) == 1 ? 1 : m, N, nu});
+  if (K && !X) refuse("states", "be given with feedback");
+  check_shape("states", X, {N + 1, nx});
+  check_shape("feedforward", k, {N, nu});
+  check_shape("feedback", K, {N, nu, ndx});
+  check_shape("lower", lower, {nu});
+  check_shape("upper", upper, {nu});
+  check_shape("gaps", gaps, {N, ndx});
+  check_shape("impulses", warm, {N, n});
   const std::size_t start_stride = start.shape(0) == 1 ? 0 : nx, control_stride = controls.shape(0) == 1 ? 0 : N * nu;
   double *states, *us, *lambda, *sigma, *residual;
   int *modes;
@@ -93,7 +144,10 @@ nb::tuple rollout(const TimeStepping &model, In<2> start, In<3> controls, In<1> 
 // The frozen-impulse part is taken at `explicit_lambda` where given.
 std::shared_ptr<Linearization> linearize(Model model, In<2> x, In<2> u, In<2> lambda, In<2> sigma, IntIn<2> modes,
                                          Maybe<2> explicit_lambda, int threads) {
-  auto lin = std::make_shared<Linearization>(model, int(x.shape(0)));
+  const std::size_t knots = x.shape(0);
+  check_steps(model->handle.system, knots, x, u, lambda, sigma, modes);
+  check_shape("explicit_impulses", explicit_lambda, {knots, std::size_t(model->handle.system.n)});
+  auto lin = std::make_shared<Linearization>(model, int(knots));
   std::copy_n(x.data(), x.size(), lin->x.begin());
   std::copy_n(u.data(), u.size(), lin->u.begin());
   std::copy_n(lambda.data(), lambda.size(), lin->lambda.begin());
@@ -176,6 +230,7 @@ nb::tuple relaxed_step(const TimeStepping &model, In<2> x, In<2> u, In<2> lambda
   const StepContext ctx = model.context();
   const System &s = *ctx.system;
   const std::size_t K = x.shape(0), nx = s.nq + s.nv, nu = s.nu, n = s.n, nc = s.nc;
+  check_steps(s, K, x, u, lambda, sigma, modes);
   double *next, *l, *sg;
   int *status;
   nb::object o_next = make_array<double>({K, nx}, &next), o_l = make_array<double>({K, n}, &l),
@@ -195,6 +250,8 @@ nb::tuple step_vjp(const TimeStepping &model, In<2> x, In<2> u, In<2> lambda, In
   const StepContext ctx = model.context();
   const System &s = *ctx.system;
   const std::size_t K = x.shape(0), nx = s.nq + s.nv, ndx = 2 * s.nv, nu = s.nu, n = s.n, nc = s.nc, np = s.np;
+  check_steps(s, K, x, u, lambda, sigma, modes);
+  check_shape("g", g, {K, ndx});
   double *g_x, *g_u, *g_theta, *g_mu;
   nb::object o_x = make_array<double>({K, ndx}, &g_x), o_u = make_array<double>({K, nu}, &g_u),
              o_theta = make_array<double>({K, np}, &g_theta), o_mu = make_array<double>({K, nc}, &g_mu);
@@ -216,6 +273,8 @@ nb::tuple step_vjp(const TimeStepping &model, In<2> x, In<2> u, In<2> lambda, In
 nb::object on_manifold(const SystemHandle &h, In<2> x0, In<2> other, bool integrate) {
   const System &s = h.system;
   const std::size_t K = x0.shape(0), nq = s.nq, nv = s.nv, nx = nq + nv, ndx = 2 * nv;
+  check_shape("x0", x0, {K, nx});
+  check_shape("other", other, {K, integrate ? ndx : nx});
   double *out;
   nb::object result = make_array<double>({K, integrate ? nx : ndx}, &out);
   for (std::size_t k = 0; k < K; ++k) {
@@ -254,6 +313,10 @@ void bind_system(nb::module_ &m) {
       .def(
           "__init__",
           [](TimeStepping *self, const SystemHandle &system, double h, In<1> friction, Maybe<1> theta) {
+            check_has_terms(system.system);
+            if (!(h > 0 && std::isfinite(h))) refuse("time_step", "be finite and > 0, got " + std::to_string(h));
+            check_shape("friction", friction, {std::size_t(system.system.nc)});
+            check_shape("theta", theta, {std::size_t(system.system.np)});
             new (self) TimeStepping{system, h, to_vector<1>(friction), {}};
             if (theta) self->theta = to_vector<1>(*theta);
           },

@@ -1,4 +1,4 @@
-// Kinematic trees as systems. Tables are checked in Python.
+// Kinematic trees as systems. Shapes and indices are checked here, physics in Python.
 #include <memory>
 
 #include "bindings.hpp"
@@ -28,6 +28,7 @@ void index_tree(TreeStorage &s) {
     nq += is_free ? 7 : 1;
     for (int d = 0; d < (is_free ? 6 : 1); ++d, ++nv) s.body.push_back(i);
   }
+  checked_size("nv", nv);
   s.depth.resize(nv);
   s.path.resize(std::size_t(nv) * nv);
   for (int k = 0; k < nv; ++k) {
@@ -42,6 +43,22 @@ void index_tree(TreeStorage &s) {
 SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> axis, In<1> mass, In<2> com,
                          In<2> inertia, In<1> armature, In<1> damping, In<2> actuation, double gravity,
                          IntIn<1> point_body, In<2> point, In<1> radius, In<2> frame, double offset) {
+  const std::size_t bodies = checked_size("parent", parent.size()), contacts = point_body.size();
+  check_shape("type", type, {bodies});
+  check_range("type", type, joint_free, joint_prismatic);
+  for (std::size_t i = 0; i < bodies; ++i)
+    if (parent.data()[i] < -1 || parent.data()[i] >= int(i))
+      refuse("parent", "be -1 or an earlier body, got " + std::to_string(parent.data()[i]));
+  check_shape("placement", placement, {bodies, 12});
+  check_shape("axis", axis, {bodies, 3});
+  check_shape("mass", mass, {bodies});
+  check_shape("com", com, {bodies, 3});
+  check_shape("inertia", inertia, {bodies, 9});
+  checked_size("point_body", 3 * contacts), checked_size("actuation", actuation.shape(1));
+  check_range("point_body", point_body, 0, int(bodies) - 1);
+  check_shape("point", point, {contacts, 3});
+  check_shape("radius", radius, {contacts});
+  check_shape("frame", frame, {3, 3});
   auto s = std::make_shared<TreeStorage>();
   s->parent = copied(parent), s->type = copied(type), s->point_body = copied(point_body);
   s->placement = copied<2>(placement), s->axis = copied<2>(axis), s->mass = copied<1>(mass), s->com = copied<2>(com);
@@ -49,6 +66,10 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   s->actuation = copied<2>(actuation), s->point = copied<2>(point), s->radius = copied<1>(radius);
   index_tree(*s);
   Tree &t = s->tree;
+  const std::size_t nv = t.nv;
+  check_shape("armature", armature, {nv});
+  check_shape("damping", damping, {nv});
+  check_shape("actuation", actuation, {nv, actuation.shape(1)});
   t.nu = int(actuation.shape(1)), t.nc = int(point_body.size());
   t.parent = s->parent.data(), t.type = s->type.data(), t.iq = s->iq.data(), t.iv = s->iv.data();
   t.depth = s->depth.data(), t.path = s->path.data(), t.body = s->body.data();

@@ -3,38 +3,53 @@
 #include <mutex>
 #include <thread>
 
-#include "time_stepping.hpp"
+#include "bindings.hpp"
 
 namespace cito {
 
-// Workspaces are kept per thread: a call of a few microseconds must not pay for clearing memory.
-static Arena thread_arena(std::size_t size) {
-  static thread_local std::vector<double> memory;
+// Workspaces up to this many doubles (32 MB) are kept per thread: a call of a few microseconds must not pay for
+// clearing memory.
+static constexpr std::size_t kept_workspace = 1 << 22;
+
+static Arena take_workspace(std::size_t size, std::vector<double> &large) {
+  static thread_local std::vector<double> kept;
+  std::vector<double> &memory = size > kept_workspace ? large : kept;
   if (memory.size() < size) memory.resize(size);
   return {memory.data(), memory.data() + memory.size()};
 }
 
 void parallel_for(int count, int threads, std::size_t workspace, const std::function<void(int, Arena)> &body) {
-  threads = std::max(1, std::min(threads, count));
-  if (threads == 1) {
-    const Arena arena = thread_arena(workspace);
-    for (int i = 0; i < count; ++i) body(i, arena);
-    return;
-  }
+  if (threads < 1) refuse("threads", "be >= 1, got " + std::to_string(threads));
+  if (count < 1) return;
+  auto share = [&](int first, int last) {
+    std::vector<double> large;
+    const Arena arena = take_workspace(workspace, large);
+    for (int i = first; i < last; ++i) body(i, arena);
+  };
+  if (threads > 1) threads = std::min({threads, count, std::max(1, int(std::thread::hardware_concurrency()))});
+  if (threads == 1) return share(0, count);
+
   std::exception_ptr failure;
   std::mutex guard;
-  auto share = [&](int t) {
+  auto part = [&](int t) {
     try {
-      const Arena arena = thread_arena(workspace);
-      for (int i = int(long(count) * t / threads); i < int(long(count) * (t + 1) / threads); ++i) body(i, arena);
+      const long long all = count;
+      share(int(all * t / threads), int(all * (t + 1) / threads));
     } catch (...) {
       std::lock_guard<std::mutex> lock(guard);
       failure = std::current_exception();
     }
   };
   std::vector<std::thread> pool;
-  for (int t = 1; t < threads; ++t) pool.emplace_back(share, t);
-  share(0);
+  int started = 1;
+  try {
+    pool.reserve(threads);
+    for (; started < threads; ++started) pool.emplace_back(part, started);
+  } catch (...) {
+    // The system gives no further thread: this one does the remaining parts.
+  }
+  for (int t = started; t < threads; ++t) part(t);
+  part(0);
   for (std::thread &thread : pool) thread.join();
   if (failure) std::rethrow_exception(failure);
 }

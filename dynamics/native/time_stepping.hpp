@@ -1,7 +1,5 @@
 // A system with its time step, friction and parameters: what is stepped, linearized and rolled out.
 #pragma once
-#include <functional>
-#include <optional>
 #include <memory>
 #include <vector>
 
@@ -45,8 +43,5 @@ struct Linearization {
             b.data() + i * n, D_q.data() + i * nv * nv, D_v.data() + i * nv * nv};
   }
 };
-
-// body(i, arena) for i in [0, count), on `threads` threads with contiguous shares and a workspace each.
-void parallel_for(int count, int threads, std::size_t workspace, const std::function<void(int, Arena)> &body);
 
 }  // namespace cito
