@@ -191,21 +191,15 @@ def _simulate(
         status = Status.INTERRUPTED
     if status in (Status.SOLVER_FAILED, Status.INTERRUPTED):
         cost, rollout = min((cost, rollout), simulate(guess), key=lambda pair: pair[0])
-    return Solution(
-        task=problem.name,
-        parameters=problem.parameters,
+    return Solution.of_rollout(
+        problem,
+        rollout,
+        cost,
         solver="mpcc",
         gradient="",
-        states=rollout.states,
-        controls=rollout.controls,
-        impulses=rollout.impulses,
-        modes=rollout.modes,
-        cost=cost,
         status=status,
         iterations=sum(stage["iterations"] for stage in history),
         solve_time=time.perf_counter() - began,
-        contact_residual=float(rollout.residual),
-        time_step=problem.dynamics.time_step,
         history=tuple(history),
     )
 

@@ -107,21 +107,15 @@ def _solution(
     seconds: float,
 ) -> Solution:
     best, rollout = descent.best, descent.best.rollout
-    return Solution(
-        task=problem.name,
+    return Solution.of_rollout(
+        problem,
+        rollout,
+        best.cost,
         solver="ddp",
         gradient=gradient.name,
-        states=rollout.states,
-        controls=rollout.controls,
-        impulses=rollout.impulses,
-        modes=rollout.modes,
-        cost=best.cost,
         status=status,
         iterations=descent.iterations,
         solve_time=seconds,
-        contact_residual=float(np.max(rollout.residual)),
-        time_step=problem.dynamics.time_step,
-        parameters=problem.parameters,
         history=tuple(descent.history),
     )
 

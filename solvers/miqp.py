@@ -260,21 +260,15 @@ def _solution(
     status = outcome.status
     if status is Status.OPTIMAL and open_gap > 2 * gap:
         status = Status.GAP_OPEN
-    return Solution(
-        task=problem.name,
-        parameters=problem.parameters,
+    return Solution.of_rollout(
+        problem,
+        rollout,
+        cost,
         solver="miqp",
         gradient="",
-        states=rollout.states,
-        controls=rollout.controls,
-        impulses=rollout.impulses,
-        modes=rollout.modes,
-        cost=cost,
         status=status,
         iterations=outcome.nodes or 0,
         solve_time=seconds,
-        contact_residual=float(rollout.residual),
-        time_step=problem.dynamics.time_step,
         history=(history,),
         bound=bound,
         gap=open_gap,

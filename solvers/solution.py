@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cito.dynamics.base import Rollout
 from cito.dynamics.types import Array
+from cito.problems.problem import Problem
 
 
 class Status(Enum):
@@ -102,6 +104,22 @@ class Solution:
     bound: float | None = None
     gap: float | None = None
     nodes: int | None = None
+
+    @classmethod
+    def of_rollout(cls, problem: Problem, rollout: Rollout, cost: float, **found: Any) -> Solution:
+        """A rollout of `problem` at its cost; `found` are the remaining fields, on the search."""
+        return cls(
+            task=problem.name,
+            parameters=problem.parameters,
+            time_step=problem.dynamics.time_step,
+            states=rollout.states,
+            controls=rollout.controls,
+            impulses=rollout.impulses,
+            modes=rollout.modes,
+            contact_residual=float(np.max(rollout.residual)),
+            cost=cost,
+            **found,
+        )
 
     @property
     def converged(self) -> bool:
