@@ -78,6 +78,7 @@ class _Search:
         self._seen: set[bytes] = set()
 
     def run(self, iterate: Iterate) -> Status:
+        """Descent from the guess, excursions from it, then from the best until none improves."""
         descent = self._descent
         ladder = kernels(self._settings, descent.neighbourhood(iterate).linearization.free_velocity)
         self._descend(iterate, ladder[::3], DESCENT_TOLERANCE, MAX_DESCENT, enough=np.inf)

@@ -7,7 +7,13 @@ import pytest
 
 from cito.dynamics import ContactDynamics, FullCone, LinearSystem, Rollout, Step, point_mass
 from tests.reference import step as twin
-from tests.reference.systems import contact_free, contact_systems, random_system, two_bodies
+from tests.reference.systems import (
+    contact_free,
+    contact_systems,
+    exploding_spring,
+    random_system,
+    two_bodies,
+)
 
 SYSTEMS = contact_systems()
 G, H = 9.81, 0.05
@@ -321,16 +327,7 @@ def test_rollout_with_gaps_keeps_the_part_not_stepped(alpha):
 
 
 def test_rollout_that_leaves_the_finite_numbers_says_so():
-    system = LinearSystem(
-        mass_matrix=np.eye(1),
-        actuation=np.eye(1),
-        bias=np.zeros(1),
-        contact_jacobian=np.zeros((0, 1)),
-        contact_dims=(),
-        gap_jacobian=np.zeros((0, 1)),
-        gap_offset=np.zeros(0),
-        stiffness=-1e160 * np.eye(1),
-    )
+    system = exploding_spring(1e160)
     rollout = ContactDynamics(system, 1.0).rollout([1.0, 0.0], np.zeros((10, 1)))
     assert rollout.residual == np.inf
     finite = np.isfinite(rollout.states).all(axis=1)

@@ -116,3 +116,17 @@ def contact_systems() -> dict[str, ContactDynamics]:
             random_system((3, 2, 1, 3), 4, nv=10), h, friction=[0.7, 1.0, 0.0, 0.5]
         ),
     }
+
+
+def exploding_spring(stiffness: float) -> LinearSystem:
+    """A unit mass on a spring that pushes apart so hard that the free motion overflows."""
+    return LinearSystem(
+        mass_matrix=np.eye(1),
+        actuation=np.eye(1),
+        bias=np.zeros(1),
+        contact_jacobian=np.zeros((0, 1)),
+        contact_dims=(),
+        gap_jacobian=np.zeros((0, 1)),
+        gap_offset=np.zeros(0),
+        stiffness=-stiffness * np.eye(1),
+    )

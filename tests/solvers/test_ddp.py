@@ -27,7 +27,7 @@ from cito.problems.objective import Objective
 from cito.solvers import Adaptive, DDPSettings, Solution, Status, solve_ddp
 from tests.reference import step as twin
 from tests.reference.riccati import Model, bounded_qp, dense_optimum
-from tests.reference.systems import contact_free
+from tests.reference.systems import contact_free, exploding_spring
 
 # Proven optima of the planar tasks.
 OPTIMA = {"lift-off": 5.907067651, "traverse": 27.679550592, "friction-braking": 1.052528605}
@@ -286,16 +286,7 @@ def test_threads_give_the_same_bits():
 
 def explosive() -> Problem:
     """A spring that pushes apart so hard that the free motion overflows."""
-    system = LinearSystem(
-        mass_matrix=np.eye(1),
-        actuation=np.eye(1),
-        bias=np.zeros(1),
-        contact_jacobian=np.zeros((0, 1)),
-        contact_dims=(),
-        gap_jacobian=np.zeros((0, 1)),
-        gap_offset=np.zeros(0),
-        stiffness=-1e60 * np.eye(1),
-    )
+    system = exploding_spring(1e60)
     costs = (StateCost([1, 1], [0, 0], knots="all"), ControlCost([1]))
     return Problem("explosive", ContactDynamics(system, 1.0), [1.0, 0.0], 8, costs)
 

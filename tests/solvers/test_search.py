@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cito.dynamics import ContactDynamics, Exact, FullCone, LinearSystem, point_mass
+from cito.dynamics import ContactDynamics, Exact, FullCone, point_mass
 from cito.problems import ControlCost, Problem, StateCost, make
 from cito.problems.objective import Objective
 from cito.solvers.descent import DDPSettings, Descent, LimitReached
@@ -19,6 +19,7 @@ from cito.solvers.search import (
     roll_out,
 )
 from cito.solvers.solution import Status
+from tests.reference.systems import exploding_spring
 
 
 def at_start(problem: Problem) -> Neighbourhood:
@@ -211,16 +212,7 @@ def test_guessed_controls_are_clipped():
 
 
 def test_start_that_is_not_finite_is_none():
-    system = LinearSystem(
-        mass_matrix=np.eye(1),
-        actuation=np.eye(1),
-        bias=np.zeros(1),
-        contact_jacobian=np.zeros((0, 1)),
-        contact_dims=(),
-        gap_jacobian=np.zeros((0, 1)),
-        gap_offset=np.zeros(0),
-        stiffness=-1e200 * np.eye(1),
-    )
+    system = exploding_spring(1e200)
     dynamics = ContactDynamics(system, 1.0)
     problem = Problem("explosive", dynamics, [1.0, 0], 4, (ControlCost([1.0]),))
     # The cost of the controls alone stays finite all the same.
