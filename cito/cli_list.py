@@ -24,6 +24,8 @@ PARAMETERS = {
     "horizon": "number of steps",
     "mass": "[kg]",
     "gravity": "downwards [m/s^2]",
+    "stiffness": "of the spring [N/m]",
+    "damping": "of the damper [N s/m]",
     "start": "first state: positions, then velocities",
     "target": "state that costs nothing",
     "state_weight": "diagonal of the running cost of the state",

@@ -1,6 +1,6 @@
 """What is wanted: optimal-control problems, costs, and the tasks that ship with cito."""
 
-from cito.problems import hop, planar, push_box, push_box_pose
+from cito.problems import hop, planar, push_box, push_box_pose, spring
 from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
 from cito.problems.problem import Problem
 from cito.problems.registry import make, task, tasks
@@ -16,6 +16,7 @@ __all__ = [
     "planar",
     "push_box",
     "push_box_pose",
+    "spring",
     "task",
     "tasks",
 ]
