@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from cito.dynamics.base import Dynamics, Linearization, Rollout, Transition
     from cito.dynamics.check import GradientReport, check_gradients
     from cito.dynamics.contact_dynamics import ContactDynamics
+    from cito.dynamics.conversions import (
+        from_mujoco,
+        from_pinocchio,
+        to_mujoco,
+        to_pinocchio,
+    )
     from cito.dynamics.gradients import (
         Bundled,
         Exact,
@@ -65,6 +71,8 @@ __all__ = [
     "SymbolicSystem",
     "Transition",
     "check_gradients",
+    "from_mujoco",
+    "from_pinocchio",
     "load",
     "load_robot",
     "make",
@@ -73,6 +81,8 @@ __all__ = [
     "solve",
     "task",
     "tasks",
+    "to_mujoco",
+    "to_pinocchio",
 ]
 
 _NAMES = {
@@ -80,6 +90,7 @@ _NAMES = {
     "cito.dynamics.base": "Dynamics Linearization Rollout Transition",
     "cito.dynamics.check": "GradientReport check_gradients",
     "cito.dynamics.contact_dynamics": "ContactDynamics",
+    "cito.dynamics.conversions": "from_mujoco from_pinocchio to_mujoco to_pinocchio",
     "cito.dynamics.gradients": "Bundled Exact FullCone Gradient Randomized Signorini",
     "cito.dynamics.linear": "LinearSystem point_mass",
     "cito.dynamics.robot": "Robot",

@@ -1,8 +1,6 @@
 """Robots in MJCF files, read through MuJoCo, without their meshes.
 
 MuJoCo                                        here
-q: quaternion w x y z                         quaternion x y z w
-v: linear velocity in the world frame         in the body frame
 joint anchored anywhere in its body           body frame at the joint's anchor
 several joints on one body                    a chain of bodies without mass
 bodies without joints                         part of their parent
@@ -16,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from cito.dynamics.conversions import from_mujoco
 from cito.dynamics.robot import Candidate, RobotFile
 from cito.dynamics.tree import Body, Joint, TreeSystem
-from cito.dynamics.types import Array, as_array
+from cito.dynamics.types import Array
 
 
 def read_mjcf(source: Path, floating_base: bool | None) -> RobotFile:
@@ -58,43 +57,9 @@ def read_mjcf(source: Path, floating_base: bool | None) -> RobotFile:
     if keys and file.bodies:
         standing = [i for i, key in enumerate(keys) if key == "home" or "stand" in key.lower()]
         qpos = np.array(model.key_qpos[standing[0] if standing else 0])
-        file.stance = from_mujoco(TreeSystem(file.bodies), qpos, np.zeros(model.nv))[0]
+        x = from_mujoco(TreeSystem(file.bodies), qpos, np.zeros(model.nv))
+        file.stance = x[: model.nq]
     return file
-
-
-def from_mujoco(system: TreeSystem, qpos: Array, qvel: Array) -> tuple[Array, Array]:
-    """q (nq,) and v (nv,) of MuJoCo's qpos and qvel."""
-    q, v = as_array("qpos", qpos, (None,)).copy(), as_array("qvel", qvel, (None,)).copy()
-    for i, j in _free_joints(system):
-        q[i + 3 : i + 7] = np.roll(q[i + 3 : i + 7], -1) / np.linalg.norm(q[i + 3 : i + 7])
-        v[j : j + 3] = _rotation(q[i + 3 : i + 7]).T @ v[j : j + 3]
-    return q, v
-
-
-def to_mujoco(system: TreeSystem, q: Array, v: Array) -> tuple[Array, Array]:
-    """MuJoCo's qpos (nq,) and qvel (nv,) of q and v."""
-    qpos, qvel = as_array("q", q, (None,)).copy(), as_array("v", v, (None,)).copy()
-    for i, j in _free_joints(system):
-        qvel[j : j + 3] = _rotation(qpos[i + 3 : i + 7]) @ qvel[j : j + 3]
-        qpos[i + 3 : i + 7] = np.roll(qpos[i + 3 : i + 7], 1)
-    return qpos, qvel
-
-
-def _free_joints(system: TreeSystem) -> list[tuple[int, int]]:
-    """Where in q and in v each free joint begins."""
-    places, i, j = [], 0, 0
-    for body in system.bodies:
-        if body.joint == "free":
-            places.append((i, j))
-        i, j = (i + 7, j + 6) if body.joint == "free" else (i + 1, j + 1)
-    return places
-
-
-def _rotation(quaternion: Array) -> Array:
-    """R (3, 3) of x y z w."""
-    u, w = quaternion[:3], quaternion[3]
-    cross = np.array([[0, -u[2], u[1]], [u[2], 0, -u[0]], [-u[1], u[0], 0]])
-    return np.asarray(np.eye(3) + 2 * w * cross + 2 * cross @ cross)
 
 
 def _strip(mujoco: Any, spec: Any, file: RobotFile) -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from cito.dynamics import _native
 from cito.dynamics.contact_dynamics import ContactDynamics
+from cito.dynamics.conversions import from_mujoco, to_mujoco
 from cito.dynamics.robot import Robot, load_robot
-from cito.dynamics.robot_mjcf import from_mujoco, to_mujoco
 from cito.problems.robots import MODELS, robots
 from cito.problems.robots import load_robot as load_named
 
@@ -109,9 +109,9 @@ def agrees_with_mujoco(robot: Robot) -> None:
             model.dof_armature[:6] = 0
             T[:3, :3] = R = rotation(q[3:7])
             T_dot_v[:3] = R @ np.cross(v[3:6], v[:3])
-        data.qpos[:], data.qvel[:] = to_mujoco(robot.system, q, v)
-        back = from_mujoco(robot.system, np.array(data.qpos), np.array(data.qvel))
-        assert np.allclose(back[0], q, atol=1e-14) and np.allclose(back[1], v, atol=1e-13)
+        data.qpos[:], data.qvel[:] = to_mujoco(robot, np.append(q, v))
+        back = from_mujoco(robot, np.array(data.qpos), np.array(data.qvel))
+        assert np.allclose(back, np.append(q, v), atol=1e-13)
         assert np.allclose(data.qvel, T @ v, atol=1e-13)
         mujoco.mj_forward(model, data)
         M_mj = np.zeros((system.nv, system.nv))

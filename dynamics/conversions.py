@@ -1,0 +1,167 @@
+"""States of a robot in the conventions of MuJoCo and Pinocchio, and back.
+
+                          here and in Pinocchio     MuJoCo
+    quaternion            x y z w                   w x y z
+    free joint, v         linear, angular, both     linear in the world frame,
+                          in the body frame         angular in the body frame
+    continuous joint, q   the angle; in Pinocchio   the angle
+                          (cos, sin)
+
+All joints but these are the same everywhere. The joints must come in the same order, as they do
+where a robot and the other library's model were read from one file. Leading batch axes are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cito.dynamics.tree import Body, TreeSystem
+from cito.dynamics.types import Array, as_array, batch_axes
+
+if TYPE_CHECKING:
+    from cito.dynamics.robot import Robot
+
+
+class Coordinates(NamedTuple):
+    """Configuration (..., nq) and velocity (..., nv) as another library writes them."""
+
+    q: Array
+    v: Array
+
+
+def from_mujoco(robot: Robot | TreeSystem, qpos: ArrayLike, qvel: ArrayLike) -> Array:
+    """The state x (..., nx) of MuJoCo's qpos (..., nq) and qvel (..., nv).
+
+    Quaternions come out with length 1.
+
+    Raises:
+        ValueError: a shape that does not fit the robot, a value that is not finite, or a
+            quaternion of zero.
+    """
+    q, v = _coordinates("qpos", qpos, "qvel", qvel, _sizes(robot))
+    for i, j in _free_joints(robot):
+        quaternion = np.roll(q[..., i + 3 : i + 7], -1, axis=-1)
+        length = np.linalg.norm(quaternion, axis=-1, keepdims=True)
+        if not (length > 0).all():
+            raise ValueError("`qpos` must not hold a quaternion of zero")
+        q[..., i + 3 : i + 7] = quaternion / length
+        R = rotation_matrix(q[..., i + 3 : i + 7])
+        v[..., j : j + 3] = np.einsum("...ba,...b->...a", R, v[..., j : j + 3])
+    return np.concatenate([q, v], axis=-1)
+
+
+def to_mujoco(robot: Robot | TreeSystem, x: ArrayLike) -> Coordinates:
+    """MuJoCo's qpos (..., nq) and qvel (..., nv) of a state x (..., nx).
+
+    Raises:
+        ValueError: a shape that does not fit the robot, or a value that is not finite.
+    """
+    q, v = _split(x, *_sizes(robot))
+    for i, j in _free_joints(robot):
+        R = rotation_matrix(q[..., i + 3 : i + 7])
+        v[..., j : j + 3] = np.einsum("...ab,...b->...a", R, v[..., j : j + 3])
+        q[..., i + 3 : i + 7] = np.roll(q[..., i + 3 : i + 7], 1, axis=-1)
+    return Coordinates(q, v)
+
+
+def from_pinocchio(model: Any, q: ArrayLike, v: ArrayLike) -> Array:
+    """The state x (..., nx) of Pinocchio's q (..., model.nq) and v (..., model.nv).
+
+    Continuous joints come out with angles in (-pi, pi]; everything else is the same.
+
+    Args:
+        model: the `pinocchio.Model` that the robot was read from, or one of the same joints.
+        q, v: as Pinocchio has them.
+
+    Raises:
+        ValueError: a shape that does not fit the model, or a value that is not finite.
+    """
+    q_in, v_in = _coordinates("q", q, "v", v, (int(model.nq), int(model.nv)))
+    parts = []
+    for i, width, continuous in _pinocchio_joints(model):
+        part = q_in[..., i : i + width]
+        parts.append(np.arctan2(part[..., 1:], part[..., :1]) if continuous else part)
+    return np.concatenate([*parts, v_in], axis=-1)
+
+
+def to_pinocchio(model: Any, x: ArrayLike) -> Coordinates:
+    """Pinocchio's q (..., model.nq) and v (..., model.nv) of a state x (..., nx).
+
+    Args:
+        model: the `pinocchio.Model` that the robot was read from, or one of the same joints.
+        x: state of the robot.
+
+    Raises:
+        ValueError: a shape that does not fit the model, or a value that is not finite.
+    """
+    joints = list(_pinocchio_joints(model))
+    nq = sum(1 if continuous else width for _, width, continuous in joints)
+    q, v = _split(x, nq, int(model.nv))
+    parts, i = [], 0
+    for _, width, continuous in joints:
+        taken = 1 if continuous else width
+        part = q[..., i : i + taken]
+        parts.append(np.concatenate([np.cos(part), np.sin(part)], axis=-1) if continuous else part)
+        i += taken
+    return Coordinates(np.concatenate(parts, axis=-1), v)
+
+
+def rotation_matrix(quaternion: Array) -> Array:
+    """R (..., 3, 3) of unit quaternions x y z w, (..., 4)."""
+    x, y, z, w = np.moveaxis(quaternion, -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _bodies(robot: Robot | TreeSystem) -> tuple[Body, ...]:
+    return tuple((robot if isinstance(robot, TreeSystem) else robot.system).bodies)
+
+
+def _sizes(robot: Robot | TreeSystem) -> tuple[int, int]:
+    """nq, nv."""
+    free = sum(body.joint == "free" for body in _bodies(robot))
+    others = len(_bodies(robot)) - free
+    return 7 * free + others, 6 * free + others
+
+
+def _free_joints(robot: Robot | TreeSystem) -> Iterator[tuple[int, int]]:
+    """Where in q and in v each free joint begins."""
+    i = j = 0
+    for body in _bodies(robot):
+        if body.joint == "free":
+            yield i, j
+        i, j = (i + 7, j + 6) if body.joint == "free" else (i + 1, j + 1)
+
+
+def _pinocchio_joints(model: Any) -> Iterator[tuple[int, int, bool]]:
+    """Where in q each joint begins, how many coordinates it has, whether they are (cos, sin)."""
+    for joint in list(model.joints)[1:]:  # the first is the universe
+        yield int(joint.idx_q), int(joint.nq), (joint.nq, joint.nv) == (2, 1)
+
+
+def _split(x: ArrayLike, nq: int, nv: int) -> tuple[Array, Array]:
+    states = as_array("x", x)
+    if states.ndim < 1 or states.shape[-1] != nq + nv:
+        raise ValueError(f"`x` must have shape (..., {nq + nv}), got {states.shape}")
+    return states[..., :nq].copy(), states[..., nq:].copy()
+
+
+def _coordinates(
+    name: str, q: ArrayLike, other: str, v: ArrayLike, sizes: tuple[int, int]
+) -> tuple[Array, Array]:
+    """Copies of q (..., nq) and v (..., nv) with the batch axes that they have in common."""
+    arrays = as_array(name, q), as_array(other, v)
+    for label, array, size in zip((name, other), arrays, sizes):
+        if array.ndim < 1 or array.shape[-1] != size:
+            raise ValueError(f"`{label}` must have shape (..., {size}), got {array.shape}")
+    batch = batch_axes(name, arrays[0].shape[:-1], other, arrays[1].shape[:-1])
+    q_out, v_out = (np.broadcast_to(a, (*batch, a.shape[-1])).copy() for a in arrays)
+    return q_out, v_out
