@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Signorini,
     )
     from cito.dynamics.linear import LinearSystem, point_mass
+    from cito.dynamics.parameters import Parameter
     from cito.dynamics.robot import Robot
     from cito.dynamics.symbolic import Contact, SymbolicSystem
     from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
@@ -58,6 +59,7 @@ __all__ = [
     "GradientReport",
     "LinearSystem",
     "Linearization",
+    "Parameter",
     "Problem",
     "Randomized",
     "ResidualCost",
@@ -93,6 +95,7 @@ _NAMES = {
     "cito.dynamics.conversions": "from_mujoco from_pinocchio to_mujoco to_pinocchio",
     "cito.dynamics.gradients": "Bundled Exact FullCone Gradient Randomized Signorini",
     "cito.dynamics.linear": "LinearSystem point_mass",
+    "cito.dynamics.parameters": "Parameter",
     "cito.dynamics.robot": "Robot",
     "cito.dynamics.symbolic": "Contact SymbolicSystem",
     "cito.problems.costs": "ControlCost ResidualCost ResidualJacobians StateCost",

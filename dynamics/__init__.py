@@ -13,6 +13,7 @@ from cito.dynamics.gradients import (
     Signorini,
 )
 from cito.dynamics.linear import LinearSystem, point_mass
+from cito.dynamics.parameters import Parameter
 
 __all__ = [
     "GRADIENTS",
@@ -25,6 +26,7 @@ __all__ = [
     "Gradient",
     "LinearSystem",
     "Linearization",
+    "Parameter",
     "Randomized",
     "Rollout",
     "Signorini",

@@ -12,13 +12,14 @@ import difflib
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from cito.dynamics import _native
+from cito.dynamics.parameters import Parameter
 from cito.dynamics.tree import Body, ContactPoint, TreeSystem
 from cito.dynamics.types import Array
 
@@ -77,6 +78,10 @@ class Robot:
     def contacts(self) -> Sequence[ContactPoint]:
         """The feet as contact points."""
         return self.system.contacts
+
+    def with_parameters(self, parameters: Sequence[Parameter]) -> Robot:
+        """The same robot with these parameters theta, see `Parameter`."""
+        return replace(self, system=self.system.with_parameters(parameters))
 
     def __repr__(self) -> str:
         return (

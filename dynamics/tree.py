@@ -10,13 +10,14 @@ Jacobians with their derivatives in closed form (dynamics/native/tree.inc).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from cito.dynamics import _native
+from cito.dynamics.parameters import Parameter, parameter_names, parameter_table
 from cito.dynamics.types import Array, as_array, as_vector, freeze, positive, without_native
 
 JOINTS = ("free", "revolute", "prismatic")
@@ -112,6 +113,7 @@ class TreeSystem:
         normal: of the ground, (3,), normalized here; the first tangent is the world's x axis
             projected on the ground (y where that vanishes).
         height: the ground is the plane normal . x = height [m].
+        parameters: which numbers theta offsets from their nominal values, none by default.
     """
 
     bodies: Sequence[Body]
@@ -120,6 +122,7 @@ class TreeSystem:
     gravity: float = 9.81
     normal: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     height: float = 0.0
+    parameters: Sequence[Parameter] = ()
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -152,6 +155,8 @@ class TreeSystem:
             raise ValueError("`normal` must not be zero")
         set_(self, "normal", normal / np.linalg.norm(normal))
         set_(self, "height", float(as_array("height", self.height, ())))
+        set_(self, "parameters", tuple(self.parameters))
+        parameter_table(self.parameters, self.bodies, self.contacts)  # refuses what is not there
         freeze(self)
 
     __getstate__ = without_native
@@ -179,6 +184,15 @@ class TreeSystem:
             parts = ("x", "y", "z", "qx", "qy", "qz", "qw") if body.joint == "free" else ("",)
             names += [f"{body.name}.{part}" if part else body.name for part in parts]
         return tuple(names)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the entries of theta, (np,)."""
+        return parameter_names(self.parameters)
+
+    def with_parameters(self, parameters: Sequence[Parameter]) -> TreeSystem:
+        """The same tree with these parameters theta."""
+        return replace(self, parameters=parameters)
 
     @property
     def mass(self) -> float:
@@ -209,6 +223,7 @@ class TreeSystem:
             radius=np.array([c.radius for c in contacts], float),
             frame=contact_frame(self.normal),
             offset=self.height,
+            parameters=parameter_table(self.parameters, bodies, contacts),
         )
 
 

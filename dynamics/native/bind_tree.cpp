@@ -10,7 +10,7 @@ namespace {
 // The tables of a tree and what follows from them.
 struct TreeStorage {
   Tree tree;
-  std::vector<int> parent, type, iq, iv, depth, path, body, point_body, dim, row;
+  std::vector<int> parent, type, iq, iv, depth, path, body, point_body, dim, row, kind, of, component;
   std::vector<double> placement, axis, mass, com, inertia, armature, damping, actuation, point, radius;
 };
 
@@ -40,9 +40,25 @@ void index_tree(TreeStorage &s) {
   s.tree.nb = nb, s.tree.nq = nq, s.tree.nv = nv;
 }
 
+// Rows (ParameterKind, body or contact, axis), one for each entry of theta.
+void read_parameters(const IntIn<2> &rows, TreeStorage &s) {
+  Tree &t = s.tree;
+  const std::size_t count = checked_size("parameters", rows.shape(0));
+  check_shape("parameters", rows, {count, 3});
+  for (std::size_t i = 0; i < count; ++i) {
+    const int *row = rows.data() + 3 * i, owners = row[0] == parameter_point ? t.nc : t.nb;
+    if (row[0] < parameter_mass || row[0] > parameter_point || row[1] < 0 || row[1] >= owners || row[2] < 0 || row[2] > 2)
+      refuse("parameters", "hold a kind, a body or contact, and an axis, got row " + std::to_string(i));
+    s.kind.push_back(row[0]), s.of.push_back(row[1]), s.component.push_back(row[2]);
+  }
+  t.np = int(count), t.parameter_kind = s.kind.data(), t.parameter_of = s.of.data();
+  t.parameter_axis = s.component.data();
+}
+
 SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> axis, In<1> mass, In<2> com,
                          In<2> inertia, In<1> armature, In<1> damping, In<2> actuation, double gravity,
-                         IntIn<1> point_body, In<2> point, In<1> radius, In<2> frame, double offset) {
+                         IntIn<1> point_body, In<2> point, In<1> radius, In<2> frame, double offset,
+                         IntIn<2> parameters) {
   const std::size_t bodies = checked_size("parent", parent.size()), contacts = point_body.size();
   check_shape("type", type, {bodies});
   check_range("type", type, joint_free, joint_prismatic);
@@ -78,6 +94,7 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   t.actuation = s->actuation.data(), t.point_body = s->point_body.data(), t.point = s->point.data();
   t.radius = s->radius.data(), t.gravity = gravity, t.offset = offset;
   for (int i = 0; i < 9; ++i) t.frame[i] = frame.data()[i];
+  read_parameters(parameters, *s);
   s->dim.assign(t.nc, 3);
   for (int i = 0; i < t.nc; ++i) s->row.push_back(3 * i);
 
@@ -86,6 +103,10 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   y.self = &t, y.nq = t.nq, y.nv = t.nv, y.nu = t.nu, y.nc = t.nc, y.n = 3 * t.nc;
   y.dim = s->dim.data(), y.row = s->row.data(), y.workspace = kernels.tree_workspace(t);
   y.terms = kernels.tree_terms, y.derivatives = kernels.tree_derivatives;
+  if (t.np) {
+    y.np = t.np, y.workspace = kernels.varied_tree_workspace(t);
+    y.terms = kernels.varied_tree_terms, y.derivatives = kernels.varied_tree_derivatives;
+  }
   y.integrate = kernels.tree_integrate, y.difference = kernels.tree_difference;
   y.integrate_jacobians = kernels.tree_integrate_jacobians;
   y.difference_jacobian = kernels.tree_difference_jacobian;
@@ -99,7 +120,7 @@ void bind_tree(nb::module_ &m) {
   m.def("tree_system", &tree_system, nb::arg("parent"), nb::arg("type"), nb::arg("placement"), nb::arg("axis"),
         nb::arg("mass"), nb::arg("com"), nb::arg("inertia"), nb::arg("armature"), nb::arg("damping"),
         nb::arg("actuation"), nb::arg("gravity"), nb::arg("point_body"), nb::arg("point"), nb::arg("radius"),
-        nb::arg("frame"), nb::arg("offset"));
+        nb::arg("frame"), nb::arg("offset"), nb::arg("parameters"));
 }
 
 }  // namespace cito

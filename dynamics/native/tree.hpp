@@ -6,6 +6,12 @@ namespace cito {
 
 enum JointType : int { joint_free = 0, joint_revolute = 1, joint_prismatic = 2 };
 
+// What an entry of theta changes, by how it enters: tree_parameters.inc.
+enum ParameterKind : int {
+  parameter_mass = 0, parameter_damping = 1, parameter_armature = 2,  // logarithm of a scale
+  parameter_placement = 3, parameter_point = 4                       // offset along one axis [m]
+};
+
 struct Tree {
   int nb = 0, nq = 0, nv = 0, nu = 0, nc = 0;
   const int *parent = nullptr;       // (nb) -1: the world
@@ -28,6 +34,9 @@ struct Tree {
   const double *radius = nullptr;        // (nc) [m]
   double frame[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};  // rows T1, T2, N of the ground in the world
   double offset = 0;                     // [m]
+  // theta (np): kind, the body (of a point: the contact) it belongs to, and the axis of an offset
+  int np = 0;
+  const int *parameter_kind = nullptr, *parameter_of = nullptr, *parameter_axis = nullptr;  // (np)
 };
 
 }  // namespace cito

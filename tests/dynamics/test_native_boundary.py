@@ -79,6 +79,7 @@ TREE: dict[str, Any] = {
     "point": Z((1, 3)),
     "radius": Z(1),
     "frame": np.eye(3),
+    "parameters": np.array([[0, 1, 0], [3, 1, 2], [4, 0, 1]], np.int32),
 }
 RICCATI: dict[str, Any] = {
     "f_x": Z((3, 4, 4)),
@@ -160,7 +161,12 @@ AXES = [
     for axis in range(value.ndim)
 ]
 # Lengths that no other argument fixes.
-FREE = {("rollout", "alphas", 0), ("linear_system", "B", 1), ("tree_system", "actuation", 1)}
+FREE = {
+    ("rollout", "alphas", 0),
+    ("linear_system", "B", 1),
+    ("tree_system", "actuation", 1),
+    ("tree_system", "parameters", 0),
+}
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -208,6 +214,10 @@ def test_every_length_is_checked(call: str, name: str, axis: int, change: int) -
         ("tree_system", "type", integers(0, 3)),
         ("tree_system", "point_body", integers(2)),
         ("tree_system", "point_body", integers(-1)),
+        *(
+            ("tree_system", "parameters", integers(*row).reshape(1, 3))
+            for row in ((5, 0, 0), (-1, 0, 0), (0, 2, 0), (4, 1, 0), (3, -1, 0), (3, 0, 3))
+        ),
         ("CostTable.add state", "reference", Z((0, 4))),
     ],
 )
