@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from cito.dynamics.parameters import Parameter
     from cito.dynamics.robot import Robot
     from cito.dynamics.symbolic import Contact, SymbolicSystem
+    from cito.mpc import MPC
+    from cito.plan import Hold, Plan
     from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
     from cito.problems.problem import Problem
     from cito.problems.registry import task
@@ -57,9 +59,12 @@ __all__ = [
     "FullCone",
     "Gradient",
     "GradientReport",
+    "Hold",
     "LinearSystem",
     "Linearization",
     "Parameter",
+    "MPC",
+    "Plan",
     "Problem",
     "Randomized",
     "ResidualCost",
@@ -98,6 +103,8 @@ _NAMES = {
     "cito.dynamics.parameters": "Parameter",
     "cito.dynamics.robot": "Robot",
     "cito.dynamics.symbolic": "Contact SymbolicSystem",
+    "cito.mpc": "MPC",
+    "cito.plan": "Hold Plan",
     "cito.problems.costs": "ControlCost ResidualCost ResidualJacobians StateCost",
     "cito.problems.problem": "Problem",
     "cito.problems.registry": "task",

@@ -165,18 +165,24 @@ class _Search:
 def kernels(settings: Adaptive, free_velocity: Array) -> list[Gradient]:
     """The ladder scaled to the problem's speed; empty where there is no contact.
 
-    v_ref is the root mean square of the free contact velocities b (gap term included) of the
-    initial rollout: how far, in velocity, contacts are from changing their mode.
+    v_ref is the typical speed of the initial rollout.
     """
     if free_velocity.size == 0:
         return []
-    largest = max(float(np.abs(free_velocity).max()), 1e-3)  # divided out: squares may overflow
-    root_mean_square = largest * float(np.sqrt(np.mean((free_velocity / largest) ** 2)))
-    v_ref = settings.v_ref or max(root_mean_square, 1e-3)
+    v_ref = settings.v_ref or typical_speed(free_velocity)
     return [
         FullCone(r, delta * v_ref, relative=True, v_ref=v_ref)
         for delta, r in product(settings.offsets, settings.ladder)
     ]
+
+
+def typical_speed(free_velocity: Array) -> float:
+    """Root mean square of the free contact velocities b, gap term included, (..., n) [m/s]: how
+    far, in velocity, contacts are from changing their mode.
+    """
+    largest = max(float(np.abs(free_velocity).max()), 1e-3)  # divided out: squares may overflow
+    root_mean_square = largest * float(np.sqrt(np.mean((free_velocity / largest) ** 2)))
+    return max(root_mean_square, 1e-3)
 
 
 def _modes(iterate: Iterate) -> bytes:

@@ -191,6 +191,29 @@ def roll_out(problem: Problem, objective: Objective, controls: Array) -> Iterate
     return Iterate(rollout, None, cost, cost) if finite else None
 
 
+def closed_loop(
+    problem: Problem,
+    objective: Objective,
+    states: Array,
+    controls: Array,
+    feedback: Array,
+    impulses: Array | None = None,
+) -> Iterate | None:
+    """The iterate of the policy u = U + K (x (-) X); None where the rollout is not finite."""
+    rollout = problem.dynamics.rollout(
+        problem.start,
+        controls,
+        states=states,
+        feedback=feedback,
+        lower=problem.control_lower,
+        upper=problem.control_upper,
+        impulses=impulses,
+    )
+    cost = float(objective.value(rollout.states, rollout.controls))
+    finite = np.isfinite(cost) and np.isfinite(rollout.states).all()
+    return Iterate(rollout, None, cost, cost) if finite else None
+
+
 def multiple_shooting_iterate(
     problem: Problem, objective: Objective, states: Array, controls: Array
 ) -> Iterate | None:

@@ -1,0 +1,258 @@
+"""Model predictive control: an optimal-control problem, solved again from every measured state.
+
+    plan = controller.update(t, x)      x_0 .. x_N, u_0 .. u_{N-1}, K_0 .. K_{N-1} from t + delay on
+    u = plan.control(t', x')            at any rate, until the next plan
+
+    predict    x at the time at which the new plan will apply, under the plan in force
+    shift      that plan by the time that has passed, and roll it out closed loop from there
+    improve    a few DDP iterations under a contact gradient, within the budget
+    keep       the old plan where nothing finite came out
+
+The controller owns no clock: time is an argument, and a budget is measured by a function that is
+given. Equal calls return equal plans.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cito.dynamics.gradients import Exact, FullCone, Gradient
+from cito.dynamics.types import Array, as_vector, duration, positive, whole_number
+from cito.plan import Hold, Plan
+from cito.problems.objective import Objective
+from cito.problems.problem import Problem, as_problem
+from cito.solvers.adaptive import typical_speed
+from cito.solvers.search import Iterate, Neighbourhood, Policy, closed_loop, roll_out
+
+Target = Problem | Callable[[float], Problem]
+REGULARIZATIONS = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
+# Step sizes, in the blocks in which they are rolled out.
+STEP_SIZES = (np.ones(1), np.array([0.5, 0.25]), np.array([0.125, 0.0625, 0.03125]))
+WIDTHS = (0.05, 0.005)  # factors r of rho_i = r v_ref^2 / A_NN,i
+PROMISE = 0.1  # share of the decrease expected of a step with which it is taken
+SMALL = 1e-4  # relative decrease of the cost below which a gradient brought nothing
+
+
+class UpdateStatus(Enum):
+    """How an update ended."""
+
+    IMPROVED = "The plan was improved."
+    STATIONARY = "The shifted plan stands: no gradient lowers its cost."
+    BUDGET = "The budget was spent before the shifted plan could be improved."
+    FAILED = "Nothing finite came out: the previous plan stays in force."
+
+
+class Update(NamedTuple):
+    """What an update did: its iterations, the costs before and after, the last step's gradient."""
+
+    status: UpdateStatus
+    iterations: int
+    warm_cost: float
+    cost: float
+    gradient: str
+
+
+class MPC:
+    """A receding-horizon controller.
+
+    Args:
+        problem: what to solve at every update, or a function of time [s] that returns it (moving
+            targets); its dynamics, horizon and limits must not change. `start` is replaced.
+        iterations: DDP iterations in an update.
+        first_iterations: the same where there is no plan yet.
+        gradient: one contact gradient, several to choose from, or None: `default_gradients`. The
+            one that last lowered the cost is tried first, the others where it brings nothing.
+        delay: from measurement to the moment at which the plan applies [s].
+        hold: what to do beyond the end of the last plan; None: repeat the last control. With one,
+            both are tried and the cheaper is taken.
+        budget: time that an update may take before it begins no further iteration [s].
+        clock: measures the budget; wall clock by default.
+    """
+
+    def __init__(
+        self,
+        problem: Target,
+        iterations: int = 2,
+        *,
+        first_iterations: int = 20,
+        gradient: Gradient | Sequence[Gradient] | None = None,
+        delay: float = 0.0,
+        hold: Hold | None = None,
+        budget: float = np.inf,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._target = problem
+        first = as_problem(problem(0.0) if callable(problem) else problem)
+        self.iterations = whole_number("iterations", iterations, 1)
+        self.first_iterations = whole_number("first_iterations", first_iterations, 1)
+        self.delay = positive("delay", delay, allow_zero=True)
+        self.budget = duration("budget", budget)
+        self.dynamics, self.horizon, self.hold = first.dynamics, first.horizon, hold
+        self._given = _as_gradients(gradient)
+        self._clock = clock
+        self._objective: tuple[Problem, Objective] | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the plan: the next update starts from the problem's initial controls."""
+        self.plan: Plan | None = None
+        self.last: Update | None = None
+        self._preferred, self._level = 0, 0
+        self._gradients = self._given
+
+    def update(self, t: float, x: ArrayLike) -> Plan:
+        """The plan from time t + delay on, given the state x (nx,) measured at time t [s].
+
+        `last` says how it went. Where nothing finite came out the previous plan is returned.
+
+        Raises:
+            ValueError: x of the wrong shape or not finite; t before the plan in force.
+            ArithmeticError: nothing finite came out and there is no previous plan.
+        """
+        deadline = self._clock() + self.budget
+        apply_time = float(t) + self.delay
+        problem, objective = self._posed(t)
+        start = self._predicted(t, as_vector("x", x, self.dynamics.nx))
+        problem = replace(problem, start=start)
+        warm = self._warm_start(apply_time, problem, objective)
+        if warm is None:
+            if self.plan is None:
+                raise ArithmeticError("no finite trajectory from the measured state, and no plan")
+            self.last = Update(UpdateStatus.FAILED, 0, np.inf, self.plan.cost, "")
+            return self.plan
+        iterate, feedback = warm
+        self._gradients = self._gradients or default_gradients(problem, iterate)
+        count = self.iterations if self.plan is not None else self.first_iterations
+        status, done, name = UpdateStatus.BUDGET, 0, ""
+        while done < count and self._clock() < deadline:
+            step = self._improve(Neighbourhood(problem, objective, iterate))
+            done += 1
+            feedback = feedback if step.policy is None else step.policy.feedback
+            if step.iterate is None:
+                status = UpdateStatus.STATIONARY if not name else status
+                break
+            iterate, status, name = step.iterate, UpdateStatus.IMPROVED, step.gradient
+        self.plan = self._planned(apply_time, problem, iterate, feedback)
+        self.last = Update(status, done, warm[0].cost, iterate.cost, name)
+        return self.plan
+
+    def _posed(self, t: float) -> tuple[Problem, Objective]:
+        """The problem at time t and its objective, which is kept while the problem stays."""
+        problem = as_problem(self._target(float(t)) if callable(self._target) else self._target)
+        if self._objective is None or self._objective[0] is not problem:
+            if problem.horizon != self.horizon or problem.dynamics is not self.dynamics:
+                raise ValueError("`problem` must keep its dynamics and its horizon")
+            self._objective = problem, Objective(problem)
+        return self._objective
+
+    def _predicted(self, t: float, x: Array) -> Array:
+        """The state at time t + delay, if the plan in force is followed from x until then."""
+        plan, h = self.plan, self.dynamics.time_step
+        if plan is None or self.delay == 0.0:
+            return x
+        whole, rest = divmod(self.delay, h)
+        for i in range(int(whole)):
+            now = t + i * h
+            x = self.dynamics.rollout(x, plan.control(now, x)[None]).states[1]
+        if rest > 1e-6 * h:  # part of a step: that part of its displacement
+            following = self.dynamics.rollout(x, plan.control(t + whole * h, x)[None]).states[1]
+            x = self.dynamics.integrate(x, rest / h * self.dynamics.difference(x, following))
+        return x
+
+    def _warm_start(
+        self, t: float, problem: Problem, objective: Objective
+    ) -> tuple[Iterate, Array] | None:
+        """The cheapest closed-loop rollout of what is left of the plan, and its gains."""
+        candidates: list[tuple[Iterate, Array]] = []
+        if self.plan is not None:
+            for hold in (None,) if self.hold is None else (None, self.hold):
+                X, U, K, impulses = self.plan.shifted(max(t, self.plan.start_time), hold)
+                iterate = closed_loop(problem, objective, X, U, K, impulses)
+                candidates += [] if iterate is None else [(iterate, K)]
+        if not candidates:
+            assert problem.initial_controls is not None
+            cold = roll_out(problem, objective, problem.initial_controls)
+            K = np.zeros((self.horizon, self.dynamics.nu, self.dynamics.ndx))
+            candidates += [] if cold is None else [(cold, K)]
+        return min(candidates, key=lambda c: c[0].cost, default=None)
+
+    def _improve(self, neighbourhood: Neighbourhood) -> _Step:
+        """One DDP iteration under the gradient that last worked, else under the others."""
+        order = np.roll(np.arange(len(self._gradients)), -self._preferred)
+        small = SMALL * abs(neighbourhood.iterate.cost)
+        policy: Policy | None = None
+        for index in order:
+            gradient = self._gradients[index]
+            for level in range(self._level, len(REGULARIZATIONS)):
+                found = neighbourhood.backward(gradient, REGULARIZATIONS[level])
+                if found is None:
+                    continue
+                policy = policy or found
+                best = self._line_search(neighbourhood, found)
+                if best is not None and neighbourhood.iterate.cost - best.cost > small:
+                    self._preferred, self._level = int(index), max(level - 1, 0)
+                    return _Step(best, found, gradient.name)
+                break
+        self._level = 0
+        return _Step(None, policy, "")
+
+    def _line_search(self, neighbourhood: Neighbourhood, policy: Policy) -> Iterate | None:
+        """The best rollout of the first block of step sizes that keeps the model's promise."""
+        cost, best = neighbourhood.iterate.cost, None
+        for alphas in STEP_SIZES:
+            for candidate in neighbourhood.forward(policy, alphas):
+                if candidate is not None and (best is None or candidate.cost < best.cost):
+                    best = candidate
+            if best is not None and cost - best.cost >= PROMISE * alphas[-1] * -policy.expected:
+                break
+        return best
+
+    def _planned(self, t: float, problem: Problem, iterate: Iterate, feedback: Array) -> Plan:
+        rollout = iterate.rollout
+        return Plan(
+            self.dynamics,
+            t,
+            rollout.states,
+            rollout.controls,
+            feedback,
+            rollout.impulses,
+            rollout.modes,
+            iterate.cost,
+            problem.control_lower,
+            problem.control_upper,
+        )
+
+
+def default_gradients(problem: Problem, iterate: Iterate) -> tuple[Gradient, ...]:
+    """A wide kernel, a narrow one and the exact gradient, scaled to the speed of the contacts."""
+    free_velocity = problem.dynamics.linearize(iterate.rollout).free_velocity
+    if free_velocity.size == 0:
+        return (Exact(),)
+    v_ref = typical_speed(free_velocity)
+    relaxed = (FullCone(r, relative=True, v_ref=v_ref) for r in WIDTHS)
+    return (*relaxed, Exact())
+
+
+def _as_gradients(given: Gradient | Sequence[Gradient] | None) -> tuple[Gradient, ...]:
+    gradients = () if given is None else (given,) if isinstance(given, Gradient) else tuple(given)
+    for gradient in gradients:
+        if not isinstance(gradient, Gradient):
+            raise ValueError(
+                f"`gradient` must be one or several contact gradients, got {given!r:.80}"
+            )
+    return gradients
+
+
+class _Step(NamedTuple):
+    """One iteration: a better trajectory or None, the first policy that was found."""
+
+    iterate: Iterate | None
+    policy: Policy | None
+    gradient: str

@@ -1,0 +1,130 @@
+"""A plan: what to do from a given time on, as controls, gains and the states they belong to.
+
+    u(t, x) = clip( u_k + K_k (x (-) x_ref(t)) ),    k = floor((t - t_0) / h)
+
+with x_ref on the geodesic from x_k to x_{k+1}.
+
+A plan is made on the solver's time grid and read at any time. `shifted` lays it on a grid that
+starts elsewhere; what lies beyond its end is filled by a `Hold`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cito.dynamics.base import Dynamics
+from cito.dynamics.types import Array, as_array, as_vector
+
+
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """What a plan falls back on beyond its end: u = control + gains (x (-) state).
+
+    Args:
+        state: x_hold, (nx,).
+        control: u_hold, (nu,).
+        gains: K_hold, (nu, ndx).
+    """
+
+    state: Array
+    control: Array
+    gains: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Controls and gains along a nominal trajectory.
+
+    Args:
+        dynamics: on whose manifold the states lie.
+        start_time: t_0 at which knot 0 applies [s].
+        states: x_k, (N+1, nx).
+        controls: u_k, (N, nu), held over [t_0 + k h, t_0 + (k+1) h).
+        feedback: K_k, (N, nu, ndx).
+        impulses: (N, n) [N s].
+        modes: (N, nc).
+        cost: of the trajectory.
+        lower, upper: control limits, (nu,) or None.
+    """
+
+    dynamics: Dynamics
+    start_time: float
+    states: Array
+    controls: Array
+    feedback: Array
+    impulses: Array
+    modes: NDArray[np.int32]
+    cost: float
+    lower: Array | None = None
+    upper: Array | None = None
+
+    @property
+    def end_time(self) -> float:
+        """Time of the last state [s]."""
+        return self.start_time + len(self.controls) * self.dynamics.time_step
+
+    def state(self, t: float) -> Array:
+        """x_ref at time t, (nx,): between the knots on the manifold, the ends held outside."""
+        k, part = self._knot(t)
+        x: Array = self.states[k]
+        if part == 0.0:
+            return x
+        step = self.dynamics.difference(x, self.states[k + 1])
+        return self.dynamics.integrate(x, part * step)
+
+    def gains(self, t: float) -> Array:
+        """K at time t, (nu, ndx)."""
+        K: Array = self.feedback[min(self._knot(t)[0], len(self.feedback) - 1)]
+        return K
+
+    def control(self, t: float, x: ArrayLike | None = None) -> Array:
+        """u at time t, (nu,); with feedback on the measured state x (nx,) where one is given."""
+        u: Array = self.controls[min(self._knot(t)[0], len(self.controls) - 1)]
+        if x is not None:
+            measured = as_vector("x", x, self.dynamics.nx)
+            u = u + self.gains(t) @ self.dynamics.difference(self.state(t), measured)
+        if self.lower is None and self.upper is None:
+            return u
+        limited: Array = np.clip(u, self.lower, self.upper)
+        return limited
+
+    def shifted(self, t: float, hold: Hold | None = None) -> tuple[Array, Array, Array, Array]:
+        """The plan on a grid that starts at time t, for a warm start.
+
+        Args:
+            t: time of the new knot 0, not before the plan's start [s].
+            hold: what to do beyond the end; None: repeat the last control and gains.
+
+        Returns:
+            states (N+1, nx), controls (N, nu), feedback (N, nu, ndx), impulses (N, n).
+        """
+        N, h = len(self.controls), self.dynamics.time_step
+        s = (t - self.start_time) / h + np.arange(N + 1)
+        s = np.where(np.abs(s - np.round(s)) < 1e-6, np.round(s), s)
+        if s[0] < 0:
+            raise ValueError(
+                f"`t` must not be before the plan's start {self.start_time:g}, got {t:g}"
+            )
+        k = np.minimum(np.floor(s).astype(int), N)
+        part = np.where(k < N, s - k, 0.0)
+        following = self.states[np.minimum(k + 1, N)]
+        steps = self.dynamics.difference(self.states[k], following)
+        states = self.dynamics.integrate(self.states[k], part[:, None] * steps)
+        last = np.minimum(k[:-1], N - 1)
+        controls, feedback = self.controls[last].copy(), self.feedback[last].copy()
+        impulses = self.impulses[last].copy()
+        beyond = s[:-1] >= N
+        if hold is not None and beyond.any():
+            states[:-1][beyond], states[-1] = hold.state, hold.state
+            controls[beyond], feedback[beyond] = hold.control, hold.gains
+        return states, controls, feedback, impulses
+
+    def _knot(self, t: float) -> tuple[int, float]:
+        """Knot at or before time t and the part of the step that has passed, within the plan."""
+        s = (float(as_array("t", t, ())) - self.start_time) / self.dynamics.time_step
+        s = min(max(s, 0.0), float(len(self.controls)))
+        k = int(np.floor(s + 1e-9))
+        return k, max(s - k, 0.0) if k < len(self.controls) else 0.0
