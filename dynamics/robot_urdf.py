@@ -1,190 +1,195 @@
-"""Robots in URDF files, read through Pinocchio (optional); no mesh is opened."""
+"""Robots in URDF files, read without any other package; no mesh is opened.
+
+Links that hang on fixed joints are part of the body that carries them. Children come in the order
+of their joints' names, as in urdfdom and Pinocchio, so that q and v are those of Pinocchio's model
+(but for continuous joints, which it describes by cosine and sine).
+"""
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cito.dynamics.robot import Candidate, RobotFile
-from cito.dynamics.tree import Body, Joint
-from cito.dynamics.types import Array, as_array
+from cito.dynamics.robot_file import Place, RobotFile, Shape, listed, merged
+from cito.dynamics.robot_urdf_elements import (
+    Element,
+    Link,
+    UrdfJoint,
+    frictions,
+    misspelt_elements,
+    read_joints,
+    read_links,
+)
+from cito.dynamics.tree import Body
+from cito.dynamics.types import Array
 
 
-def read_urdf(source: Path, root: ElementTree.Element, floating_base: bool | None) -> RobotFile:
-    """Bodies, foot candidates and limits of a URDF file.
+def read_urdf(source: Path, root: Element, floating_base: bool | None) -> RobotFile:
+    """Bodies, shapes and limits of a URDF file.
 
     Raises:
-        ValueError: Pinocchio is not installed or refuses the file, or it holds what a tree cannot.
+        ValueError: an element is broken, the links form no tree, or a joint is of a kind that a
+            tree cannot hold.
     """
-    try:
-        import pinocchio as pin
-    except ImportError as error:
-        raise ValueError(
-            f"{source} is a URDF file, which Pinocchio reads: install it with "
-            "`pip install 'cito[urdf]'`"
-        ) from error
-    joints = root.findall("joint")
-    _check_links(source, root, joints)
-    children = {_attribute(joint, "child", "link") for joint in joints}
-    bases = [str(link.get("name")) for link in root.findall("link")]
-    bases = [name for name in bases if name not in children]
-    states_base = bases == ["world"] or any(joint.get("type") == "floating" for joint in joints)
-    floats = not states_base if floating_base is None else floating_base
-    free = (pin.JointModelFreeFlyer(),) if floats else ()
-    try:
-        model = pin.buildModelFromXML(ElementTree.tostring(root, "unicode"), *free)
-    except (ValueError, RuntimeError, IndexError) as error:
-        raise ValueError(f"Pinocchio cannot read {source}: {error}") from error
     file = RobotFile(root.get("name") or source.stem, source, velocity_limits=[])
-    bodies = {i: _body_name(pin, model, i) for i in range(1, model.njoints)}
-    damping = {
-        str(joint.get("name")): dynamics
-        for joint in joints
-        if (dynamics := joint.find("dynamics")) is not None
-    }
-    for i in range(1, model.njoints):
-        _add_body(pin, model, file, i, bodies, damping.get(model.names[i]))
-    _read_candidates(pin, model, file, root, bodies)
-    for joint in joints:
-        if joint.find("mimic") is not None:
-            file.warnings.append(
-                f"Joint {joint.get('name')!r} mimics another: here it moves on its own."
-            )
+    file.warnings += misspelt_elements(root)
+    links, joints = read_links(source, root), read_joints(source, root)
+    base = _root(source, links, joints)
+    joints = _carried(base, joints, floating_base)
+    places = _read_tree(file, links, joints)
+    _add_inertias(file, links, places)
+    _add_shapes(file, links, joints, places, frictions(source, root))
+    _warn(file, links, joints, places)
     return file
 
 
-def _check_links(
-    source: Path, root: ElementTree.Element, joints: list[ElementTree.Element]
-) -> None:
-    known = {"revolute", "continuous", "prismatic", "fixed", "floating"}
-    for joint in joints:
-        if joint.get("type") not in known:
+def _root(source: Path, links: dict[str, Link], joints: dict[str, UrdfJoint]) -> str:
+    """The one link that hangs on no other."""
+    carriers: dict[str, str] = {}
+    for name, joint in joints.items():
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in links:
+                raise ValueError(
+                    f"the {role} of joint {name!r} of {source} must be a link of it, got {link!r}"
+                )
+        if joint.child in carriers:
             raise ValueError(
-                f"joint {joint.get('name')!r} of {source} must be revolute, continuous, prismatic, "
-                f"fixed or floating, got {joint.get('type')!r}"
+                f"link {joint.child!r} of {source} must hang on one joint, it hangs on "
+                f"{carriers[joint.child]!r} and {name!r}"
             )
-    for link in root.findall("link"):
-        mass = _attribute(link, "inertial/mass", "value")
-        if mass and _number(source, link, mass) < 0:
-            raise ValueError(
-                f"`mass` of link {link.get('name')!r} of {source} must be >= 0: {mass}"
-            )
+        carriers[joint.child] = name
+    roots = [name for name in links if name not in carriers]
+    if len(roots) != 1:
+        found = listed(roots) or "none, the joints form a circle"
+        raise ValueError(f"{source} must have one link that hangs on no joint, got {found}")
+    return roots[0]
 
 
-def _number(source: Path, element: ElementTree.Element, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise ValueError(
-            f"{element.tag} {element.get('name')!r} of {source} must have numbers, got {text!r}"
-        ) from error
+def _carried(
+    base: str, joints: dict[str, UrdfJoint], floating_base: bool | None
+) -> dict[str, UrdfJoint]:
+    """The joints with one more that carries the base, fixed or floating."""
+    floats = any(joint.kind == "floating" for joint in joints.values())
+    if floating_base is False and floats:
+        joints = {
+            name: joint._replace(kind="fixed" if joint.kind == "floating" else joint.kind)
+            for name, joint in joints.items()
+        }
+    free = not floats and (base != "world" if floating_base is None else floating_base)
+    return {"": UrdfJoint("floating" if free else "fixed", "", base), **joints}
 
 
-def _attribute(element: ElementTree.Element, path: str, name: str) -> str:
-    found = element.find(path)
-    return "" if found is None else found.get(name, "")
-
-
-def _body_name(pin: Any, model: Any, i: int) -> str:
-    """The link that hangs on joint i."""
-    for frame in model.frames:
-        if frame.parentJoint == i and frame.type == pin.FrameType.BODY:
-            return str(frame.name)
-    return str(model.names[i])
-
-
-def _add_body(
-    pin: Any,
-    model: Any,
-    file: RobotFile,
-    i: int,
-    bodies: dict[int, str],
-    dynamics: ElementTree.Element | None,
-) -> None:
-    joint, inertia, name = model.joints[i], model.inertias[i], str(model.names[i])
-    parent, placement = bodies.get(model.parents[i]), model.jointPlacements[i]
-    common: dict[str, Any] = {
-        "mass": inertia.mass,
-        "com": np.array(inertia.lever),
-        "inertia": 0.5 * (inertia.inertia + inertia.inertia.T),
-    }
-    if joint.nv == 6 and parent is None:
-        file.bodies.append(Body(bodies[i], None, "free", **common))
-        return
-    if joint.nv != 1:
-        raise ValueError(
-            f"joint {name!r} of {file.source} must turn about or move along one axis, "
-            f"got {joint.shortname()}"
+def _read_tree(
+    file: RobotFile, links: dict[str, Link], joints: dict[str, UrdfJoint]
+) -> dict[str, Place]:
+    """Append the bodies, depth first; the place of each link in them."""
+    children: dict[str, list[str]] = {}
+    for name, joint in joints.items():
+        children.setdefault(joint.parent, []).append(name)
+    places = {"": Place(None, np.eye(3), np.zeros(3))}
+    waiting = [""]
+    while waiting:
+        name = waiting.pop()
+        joint = joints[name]
+        parent = places[joint.parent]
+        place = Place(
+            parent.owner,
+            parent.rotation @ joint.rotation,
+            parent.position + parent.rotation @ joint.position,
         )
-    data = joint.createData()
-    joint.calc(data, pin.neutral(model))
-    S = np.array(data.S).reshape(6)  # linear, angular
-    kind: Joint = "revolute" if np.any(S[3:]) else "prismatic"
-    damping = 0.0
-    if dynamics is not None:
-        damping = _number(file.source, dynamics, dynamics.get("damping") or "0")
-        if _number(file.source, dynamics, dynamics.get("friction") or "0") != 0:
-            file.unused.setdefault("dry friction", []).append(name)
+        if joint.kind != "fixed":
+            _add_body(file, name, joint, place)
+            place = Place(joint.child, np.eye(3), np.zeros(3))
+        places[joint.child] = place
+        waiting += reversed(children.get(joint.child, []))
+    del places[""]
+    unreached = [link for link in links if link not in places]
+    if unreached:
+        raise ValueError(f"the links {listed(unreached)} of {file.source} hang on each other only")
+    return places
+
+
+def _add_body(file: RobotFile, name: str, joint: UrdfJoint, place: Place) -> None:
+    if joint.kind == "floating":
+        if place.owner is not None:
+            raise ValueError(
+                f"joint {name!r} of {file.source} must not float: it hangs on the moving body "
+                f"{place.owner!r}"
+            )
+        file.bodies.append(Body(joint.child, None, "free", 0.0))
+        return
     file.bodies.append(
         Body(
-            bodies[i],
-            parent,
-            kind,
-            position=np.array(placement.translation),
-            rotation=np.array(placement.rotation),
-            axis=S[3:] if kind == "revolute" else S[:3],
-            damping=damping,
-            **common,
+            joint.child,
+            place.owner,
+            "prismatic" if joint.kind == "prismatic" else "revolute",
+            0.0,
+            position=place.position,
+            rotation=place.rotation,
+            axis=joint.axis,
+            damping=joint.damping,
         )
     )
-    turns = joint.nq == 2  # continuous: cosine and sine, without limits
-    q, v = joint.idx_q, joint.idx_v
-    lower, upper = model.lowerPositionLimit[q], model.upperPositionLimit[q]
+    if joint.friction != 0:
+        file.unused.setdefault("dry friction", []).append(name)
     file.joints.append(name)
-    file.joint_limits.append((-np.inf, np.inf) if turns else (float(lower), float(upper)))
-    effort, speed = float(model.upperEffortLimit[v]), float(model.upperVelocityLimit[v])
-    if not 0 < effort < np.inf:
+    file.joint_limits.append(joint.limits)
+    file.torque_limits[name] = joint.effort
+    if not np.isfinite(joint.effort):
         file.unlimited.append(name)
-        effort = np.inf
-    file.torque_limits[name] = effort
     assert file.velocity_limits is not None
-    file.velocity_limits.append(speed if speed > 0 else np.inf)
+    file.velocity_limits.append(joint.velocity)
 
 
-def _read_candidates(
-    pin: Any, model: Any, file: RobotFile, root: ElementTree.Element, bodies: dict[int, str]
+def _add_inertias(file: RobotFile, links: dict[str, Link], places: dict[str, Place]) -> None:
+    parts: dict[str, list[tuple[float, Array, Array]]] = {}
+    for name, (owner, R, p) in places.items():
+        if owner is not None:
+            link = links[name]
+            part = link.mass, p + R @ link.com, R @ link.inertia @ R.T
+            parts.setdefault(owner, []).append(part)
+    for k, body in enumerate(file.bodies):
+        mass, com, inertia = merged(parts[body.name])
+        file.bodies[k] = replace(body, mass=mass, com=com, inertia=inertia)
+
+
+def _add_shapes(
+    file: RobotFile,
+    links: dict[str, Link],
+    joints: dict[str, UrdfJoint],
+    places: dict[str, Place],
+    mu: dict[str, float],
 ) -> None:
-    links = {str(link.get("name")): link for link in root.findall("link")}
-    for frame in model.frames:
-        body = bodies.get(frame.parentJoint)
-        if body is None:
+    """Collision shapes, the origins of links, and of fixed joints under their own names."""
+    for link, (owner, R, p) in places.items():
+        friction = mu.get(link, float("nan"))
+        if owner is None:
             continue
-        name = str(frame.name)
-        if frame.type == pin.FrameType.BODY:
-            for at, radius in _spheres(file.source, links.get(name)):
-                centre = np.array(frame.placement.act(at))
-                file.candidates.append(Candidate("", name, body, centre, radius, "sphere"))
-            at = np.array(frame.placement.translation)
-            file.candidates.append(Candidate("", name, body, at))
-    for frame in model.frames:  # joints' frames answer to their names only
-        body = bodies.get(frame.parentJoint)
-        if body is not None and frame.type == pin.FrameType.FIXED_JOINT:
-            at = np.array(frame.placement.translation)
-            link = str(model.frames[frame.parentFrame].name)
-            file.candidates.append(Candidate(str(frame.name), link, body, at))
+        for name, kind, size, rotation, position in links[link].shapes:
+            at = p + R @ position
+            file.shapes.append(Shape(name, link, owner, at, kind, size, R @ rotation, friction))
+        file.shapes.append(Shape("", link, owner, p, friction=friction))
+    for name, joint in joints.items():
+        owner, _, p = places[joint.child]
+        if joint.kind == "fixed" and owner is not None:
+            friction = mu.get(joint.child, float("nan"))
+            file.shapes.append(Shape(name, joint.child, owner, p, friction=friction))
 
 
-def _spheres(source: Path, link: ElementTree.Element | None) -> list[tuple[Array, float]]:
-    """Centre in the link's frame and radius of each sphere among the collision shapes."""
-    found = []
-    for collision in link.findall("collision") if link is not None else []:
-        radius = _attribute(collision, "geometry/sphere", "radius")
-        if radius and link is not None:
-            words = (_attribute(collision, "origin", "xyz") or "0 0 0").split()
-            label = f"origin of a sphere of link {link.get('name')!r}"
-            centre = as_array(label, [_number(source, link, word) for word in words], (3,))
-            found.append((centre, _number(source, link, radius)))
-    return found
+def _warn(
+    file: RobotFile, links: dict[str, Link], joints: dict[str, UrdfJoint], places: dict[str, Place]
+) -> None:
+    weightless = [
+        name
+        for name, link in links.items()
+        if not link.weighed and (owner := places[name].owner) and (link.shapes or owner == name)
+    ]
+    if weightless:
+        file.warnings.append(f"No inertia is stated of {listed(weightless)}: taken as weightless.")
+    mimics = [name for name, joint in joints.items() if joint.mimics]
+    if mimics:
+        file.warnings.append(
+            f"The joints {listed(mimics)} mimic others: here they move on their own."
+        )

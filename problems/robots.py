@@ -20,25 +20,28 @@ def load_robot(
     name_or_path: str | Path,
     feet: Sequence[str] | None = None,
     floating_base: bool | None = None,
+    contacts: Sequence[str] = (),
 ) -> _robot.Robot:
     """A robot that comes with the package, or one of your own from a file.
 
     Args:
         name_or_path: "go2", "hopper", "biped", or the path of an MJCF (.xml) or URDF file; meshes
             it names are not needed.
-        feet: names of geometries, bodies or frames, in the order wanted; guessed by default.
+        feet: names of geometries, sites, bodies or frames, in the order wanted; `*` stands for
+            any letters. By default what is named after a leg (FL, RH, ...) or a foot.
         floating_base: whether the base moves freely; by default as the file has it, and a URDF
             without a link called world floats.
+        contacts: what else may touch the ground, named in the same way: ["trunk", "*_knee"].
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: no such robot, or the file is none a tree can hold; names what and where.
     """
     if isinstance(name_or_path, str) and name_or_path in robots():
-        return _robot.load_robot(MODELS / f"{name_or_path}.xml", feet, floating_base)
+        return _robot.load_robot(MODELS / f"{name_or_path}.xml", feet, floating_base, contacts)
     path = Path(name_or_path)
     if not path.suffix and len(path.parts) <= 1 and not path.exists():
         near = difflib.get_close_matches(str(path), robots(), 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(robots())}"
         raise ValueError(f"`name_or_path` is no robot and no file: {str(path)!r}; {hint}")
-    return _robot.load_robot(path, feet, floating_base)
+    return _robot.load_robot(path, feet, floating_base, contacts)
