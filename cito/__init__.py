@@ -37,12 +37,14 @@ if TYPE_CHECKING:
     from cito.dynamics.symbolic import Contact, SymbolicSystem
     from cito.mpc import MPC
     from cito.plan import Hold, Plan
+    from cito.problems.constraints import Constraint
     from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
     from cito.problems.problem import Problem
     from cito.problems.registry import task
     from cito.problems.robots import load_robot
     from cito.results import load
     from cito.solvers.adaptive import Adaptive
+    from cito.solvers.augmented_lagrangian import AugmentedLagrangian, solve_constrained
     from cito.solvers.miqp import reference
     from cito.solvers.solution import Solution, Status
 
@@ -50,7 +52,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Adaptive",
+    "AugmentedLagrangian",
     "Bundled",
+    "Constraint",
     "Contact",
     "ContactDynamics",
     "ControlCost",
@@ -86,6 +90,7 @@ __all__ = [
     "point_mass",
     "reference",
     "solve",
+    "solve_constrained",
     "task",
     "tasks",
     "to_mujoco",
@@ -105,12 +110,14 @@ _NAMES = {
     "cito.dynamics.symbolic": "Contact SymbolicSystem",
     "cito.mpc": "MPC",
     "cito.plan": "Hold Plan",
+    "cito.problems.constraints": "Constraint",
     "cito.problems.costs": "ControlCost ResidualCost ResidualJacobians StateCost",
     "cito.problems.problem": "Problem",
     "cito.problems.registry": "task",
     "cito.problems.robots": "load_robot",
     "cito.results": "load",
     "cito.solvers.adaptive": "Adaptive",
+    "cito.solvers.augmented_lagrangian": "AugmentedLagrangian solve_constrained",
     "cito.solvers.miqp": "reference",
     "cito.solvers.solution": "Solution Status",
 }

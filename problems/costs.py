@@ -38,7 +38,7 @@ class StateCost:
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", _weight("weight", self.weight))
         object.__setattr__(self, "reference", as_array("reference", self.reference))
-        _check_knots(self.knots)
+        check_knots(self.knots)
         freeze(self)
 
 
@@ -89,7 +89,7 @@ class ResidualCost:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", _weight("weight", self.weight))
-        _check_knots(self.knots)
+        check_knots(self.knots)
         freeze(self)
 
     @classmethod
@@ -156,6 +156,7 @@ def _weight(name: str, value: ArrayLike, length: int | None = None) -> Array:
     return weight
 
 
-def _check_knots(knots: str) -> None:
+def check_knots(knots: str) -> None:
+    """Refuse what is no `Knots`."""
     if knots not in ("running", "terminal", "all"):
         raise ValueError(f"`knots` must be 'running', 'terminal' or 'all', got {knots!r}")

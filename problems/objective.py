@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -90,7 +92,7 @@ def _residual(term: ResidualCost, X: Array, U: Array) -> Array:
 
 def _jacobians(term: ResidualCost, X: Array, U: Array, dynamics: Dynamics) -> tuple[Array, Array]:
     if term.jacobians is None:
-        return _differences(term, X, U, dynamics)
+        return residual_differences(partial(_residual, term), X, U, dynamics)
     ndx = dynamics.ndx
     r_x, r_u = (np.asarray(J, dtype=np.float64) for J in term.jacobians(X, U))
     rows = (len(X), len(term.weight))
@@ -102,11 +104,15 @@ def _jacobians(term: ResidualCost, X: Array, U: Array, dynamics: Dynamics) -> tu
     return r_x, r_u
 
 
-def _differences(term: ResidualCost, X: Array, U: Array, dynamics: Dynamics) -> tuple[Array, Array]:
-    """Central differences of the residual, all knots at once: a knot's sees its own x, u only."""
+def residual_differences(
+    residual: Callable[[Array, Array], Array], X: Array, U: Array, dynamics: Dynamics
+) -> tuple[Array, Array]:
+    """Central differences of a residual (..., N+1, nr), all knots at once: a knot's sees its own
+    x, u only. Returns r_x (N+1, nr, ndx), r_u (N+1, nr, nu).
+    """
 
     def slopes(plus: tuple[Array, Array], minus: tuple[Array, Array]) -> Array:
-        change = (_residual(term, *plus) - _residual(term, *minus)) / (2 * STEP)
+        change = (residual(*plus) - residual(*minus)) / (2 * STEP)
         return np.moveaxis(change, 0, -1)  # (n, N+1, nr) -> (N+1, nr, n)
 
     def repeated(z: Array, n: int) -> Array:
