@@ -87,7 +87,7 @@ def solve_constrained(
     Args:
         problem: the optimal-control problem.
         constraints: what must hold besides.
-        gradient, settings: of the inner solves, as of `solve_ddp`; each starts where the last ended.
+        gradient, settings: of the inner solves, as of `solve_ddp`; each starts at the last's end.
         outer: settings of the outer loop.
 
     Raises:
