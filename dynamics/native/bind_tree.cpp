@@ -10,7 +10,8 @@ namespace {
 // The tables of a tree and what follows from them.
 struct TreeStorage {
   Tree tree;
-  std::vector<int> parent, type, iq, iv, depth, path, body, point_body, dim, row, kind, of, component;
+  std::vector<int> parent, type, iq, iv, depth, path, body, up, curved_first, curved_size, point_body, dim, row, kind, of,
+      component;
   std::vector<double> placement, axis, mass, com, inertia, armature, damping, actuation, point, radius;
 };
 
@@ -36,6 +37,13 @@ void index_tree(TreeStorage &s) {
     for (int i = s.body[k]; i >= 0; i = s.parent[i])
       for (int j = s.iv[i]; j < s.iv[i] + (s.type[i] == joint_free ? 6 : 1); ++j) s.path[k * nv + length++] = j;
     s.depth[k] = length;
+  }
+  for (int i = 0; i < nb; ++i) {
+    const int last = s.parent[i] < 0 ? -1 : s.iv[s.parent[i]] + (s.type[s.parent[i]] == joint_free ? 5 : 0);
+    s.up.push_back(last);
+    if (s.type[i] != joint_free) continue;
+    for (int k = s.iv[i]; k < s.iv[i] + 5; ++k) s.up.push_back(k);
+    s.curved_first.push_back(s.iv[i]), s.curved_size.push_back(6);
   }
   s.tree.nb = nb, s.tree.nq = nq, s.tree.nv = nv;
 }
@@ -102,6 +110,8 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   System &y = h.system;
   y.self = &t, y.nq = t.nq, y.nv = t.nv, y.nu = t.nu, y.nc = t.nc, y.n = 3 * t.nc;
   y.dim = s->dim.data(), y.row = s->row.data(), y.workspace = kernels.tree_workspace(t);
+  y.up = s->up.data(), y.curved = int(s->curved_first.size());
+  y.curved_first = s->curved_first.data(), y.curved_size = s->curved_size.data();
   y.terms = kernels.tree_terms, y.derivatives = kernels.tree_derivatives;
   if (t.np) {
     y.np = t.np, y.workspace = kernels.varied_tree_workspace(t);

@@ -70,6 +70,10 @@ struct System {
   int nq = 0, nv = 0, nu = 0, np = 0, nc = 0, n = 0;
   const int *dim = nullptr, *row = nullptr;  // contact layout, see Contacts
   std::size_t workspace = 0;                 // doubles that the callbacks below take from the arena
+  // Structure; both may be left out (a dense M, all of q curved).
+  const int *up = nullptr;                   // (nv) M_kj, j < k, is zero unless j is on the path up[k], up[up[k]], ...
+  int curved = -1;                           // q (+) dq is q + dq but for the joints with velocities
+  const int *curved_first = nullptr, *curved_size = nullptr;  // curved_first[i] .. + curved_size[i] - 1, i < curved
 
   void (*terms)(const void *self, const double *theta, const double *q, const double *v,
                 double *M, double *c, double *B, double *J, double *phi, Arena) = nullptr;
@@ -112,11 +116,13 @@ struct RolloutInput {
 struct LinearizedKnot {
   const double *x, *u, *lambda, *sigma;  // sigma, lambda: the hard solution
   const int *mode;
-  double *v_x, *v_u;          // dv+ at frozen impulse (nv,ndx), (nv,nu)
-  double *sigma_x, *sigma_u;  // contact velocity at frozen impulse (n,ndx), (n,nu)
-  double *Y;                  // M^-1 J' (nv,n)
-  double *A, *b;              // (n,n), (n)
-  double *D_q, *D_v;          // of q+ = q (+) dq (nv,nv)
+  double *v_z;      // dv+ at frozen impulse per (dx, du), (nv,width) with rows width = padded(ndx + nu) apart
+  double *sigma_z;  // contact velocity at frozen impulse, (n,width)
+  double *Y;        // M^-1 J' (nv,n)
+  double *A, *b;    // (n,n), (n)
+  double *D_q, *D_v;// of q+ = q (+) dq (nv,nv)
+
+  static int width(const System &s) { return (2 * s.nv + s.nu + 3) & ~3; }
 };
 
 // ---------------------------------------------------------------------------- cost
