@@ -18,6 +18,13 @@ from cito.dynamics.base import Dynamics, Rollout, Transition
 from cito.dynamics.contact_linearization import ContactLinearization, contact_arrays
 from cito.dynamics.gradients import Exact, Gradient
 from cito.dynamics.manifold import on_manifold
+from cito.dynamics.rollout_adjoint import (
+    Checkpoints,
+    Cotangents,
+    RolloutGradient,
+    checkpoints,
+    rollout_vjp,
+)
 from cito.dynamics.types import (
     MAX_THREADS,
     Array,
@@ -254,6 +261,40 @@ class ContactDynamics(Dynamics):
             self.threads,
         )
         return StepGradient(*(a.reshape(*batch, a.shape[-1]) for a in out))
+
+    def checkpoints(
+        self, start: ArrayLike, controls: ArrayLike, spacing: int | None = None
+    ) -> Checkpoints:
+        """An open-loop rollout of which every `spacing`-th state is kept, for `rollout_vjp`.
+
+        Args:
+            start, controls: (..., nx), (..., N, nu), batch axes broadcast, N >= 1.
+            spacing: K; about sqrt(N) by default, where N/K + K is least.
+        """
+        return checkpoints(self, start, controls, spacing)
+
+    def rollout_vjp(
+        self,
+        motion: Rollout | Checkpoints,
+        g_states: ArrayLike | Cotangents,
+        gradient: Gradient | None = None,
+    ) -> RolloutGradient:
+        """Gradient of a function of a whole motion's states, by transposed steps.
+
+        Memory beside `motion` and the result is that of one step, or of one stretch between
+        checkpoints, which is simulated again: the result is the same, to the last bit.
+
+        Args:
+            motion: an open-loop rollout or `checkpoints` of it, with any batch axes (shared among
+                threads). Controls are differentiated as they were applied: what feedback or limits
+                made of them is not followed, and gaps are not allowed for.
+            g_states: gradient of the function in the tangent space of each state,
+                (..., N+1, ndx), or a function of the first knot and the states (..., m, nx) of
+                consecutive knots that returns theirs, (..., m, ndx), asked from the last knots
+                to the first, each knot once.
+            gradient: contact gradient; exact by default.
+        """
+        return rollout_vjp(self, motion, g_states, Exact() if gradient is None else gradient)
 
     def difference(self, x0: Array, x1: Array) -> Array:
         """See `Dynamics.difference`."""

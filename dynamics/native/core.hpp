@@ -110,6 +110,17 @@ struct RolloutInput {
   const double *lower, *upper;  // (nu)
   const double *gaps;  // (N,ndx) step(X_k, U_k) (-) X_{k+1}
   const double *warm;  // (N,n) nominal impulses
+  const double *previous;  // (n) impulse before the first step, where its solve starts without `warm`
+};
+
+// A motion as a rollout returned it, and cotangents g_states of its states.
+struct TransposedRollout {
+  int N;
+  std::uint64_t first;                          // knot of states[0]: it selects the samples of randomized gradients
+  const double *states, *controls;              // (N+1,nx), (N,nu)
+  const double *impulses, *velocities;          // (N,n)
+  const int *modes;                             // (N,nc)
+  const double *g_states;                       // (N+1,ndx)
 };
 
 // One knot of a linearized rollout: inputs that were linearized about, and what was found.

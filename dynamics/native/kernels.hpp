@@ -59,6 +59,8 @@ struct Kernels {
   bool (*step_vjp)(const StepContext &, const double *x, const double *u, const double *lambda, const double *sigma,
                    const int *mode, const double *g, const Gradient &, std::uint64_t knot, double *g_x, double *g_u,
                    double *g_theta, double *g_mu, Arena);
+  bool (*rollout_vjp)(const StepContext &, const TransposedRollout &, const Gradient &, double *g_start,
+                      double *g_controls, double *g_theta, double *g_mu, Arena);
 
   // --- cost and Riccati recursion: cost.inc, riccati.inc
   double (*cost_value)(const System &, int N, const CostTerm *, int n_terms, const double *X, const double *U, Arena);

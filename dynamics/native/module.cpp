@@ -10,6 +10,7 @@ NB_MODULE(_native, m) {
   nb::set_leak_warnings(false);
   cito::bind_contact(m);
   cito::bind_system(m);
+  cito::bind_adjoint(m);
   cito::bind_symbolic(m);
   cito::bind_solver(m);
   cito::bind_tree(m);

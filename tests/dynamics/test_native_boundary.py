@@ -124,6 +124,31 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         lambda g, **a: MODEL.step_vjp(*a.values(), g, EXACT, 1),
         {**STEPS, "g": Z((3, 4))},
     ),
+    "simulate": (
+        lambda **a: _native.simulate(MODEL, **a, threads=1),
+        {
+            "start": Z((2, 4)),
+            "controls": Z((2, 3, 2)),
+            "previous": Z((2, 2)),
+            "friction": Z((2, 1)),
+            "theta": Z((2, 1)),
+        },
+    ),
+    "rollout_vjp": (
+        lambda **a: _native.rollout_vjp(MODEL, **a, gradient=EXACT, first=0, threads=1),
+        {
+            "states": Z((2, 4, 4)),
+            "controls": Z((2, 3, 2)),
+            "impulses": Z((2, 3, 2)),
+            "velocities": Z((2, 3, 2)),
+            "modes": Z((2, 3, 1), np.int32),
+            "g_states": Z((2, 4, 4)),
+            "friction": Z((2, 1)),
+            "theta": Z((2, 1)),
+            "g_theta": Z((2, 1)),
+            "g_friction": Z((2, 1)),
+        },
+    ),
     "relaxed_step": (lambda **a: MODEL.relaxed_step(*a.values(), EXACT), STEPS),
     "tree_system": (lambda **a: _native.tree_system(**a, gravity=9.81, offset=0.0), TREE),
     "riccati": (lambda **a: _native.riccati(**a, regularization=0.0), RICCATI),
@@ -163,6 +188,7 @@ AXES = [
 # Lengths that no other argument fixes.
 FREE = {
     ("rollout", "alphas", 0),
+    ("simulate", "controls", 1),
     ("linear_system", "B", 1),
     ("tree_system", "actuation", 1),
     ("tree_system", "parameters", 0),
@@ -204,6 +230,7 @@ def test_every_length_is_checked(call: str, name: str, axis: int, change: int) -
         ("linearize", "modes", STEPS["modes"] + 3),
         ("step_vjp", "modes", STEPS["modes"] - 7),
         ("relaxed_step", "modes", STEPS["modes"] + 3),
+        ("rollout_vjp", "modes", Z((2, 3, 1), np.int32) - 1),
         ("rollout", "start", Z((0, 4))),
         ("rollout", "controls", Z((0, 3, 2))),
         ("rollout", "states", None),
