@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from cito.problems.problem import Problem
     from cito.problems.registry import task
     from cito.problems.robots import load_robot
+    from cito.realtime.run_file import Run, load_run
     from cito.results import load
     from cito.solvers.adaptive import Adaptive
     from cito.solvers.augmented_lagrangian import AugmentedLagrangian, solve_constrained
@@ -75,6 +76,7 @@ __all__ = [
     "ResidualJacobians",
     "Robot",
     "Rollout",
+    "Run",
     "Signorini",
     "Solution",
     "StateCost",
@@ -86,6 +88,7 @@ __all__ = [
     "from_pinocchio",
     "load",
     "load_robot",
+    "load_run",
     "make",
     "point_mass",
     "reference",
@@ -115,6 +118,7 @@ _NAMES = {
     "cito.problems.problem": "Problem",
     "cito.problems.registry": "task",
     "cito.problems.robots": "load_robot",
+    "cito.realtime.run_file": "Run load_run",
     "cito.results": "load",
     "cito.solvers.adaptive": "Adaptive",
     "cito.solvers.augmented_lagrangian": "AugmentedLagrangian solve_constrained",

@@ -25,11 +25,13 @@ def configuration() -> dict[str, object]:
 
 
 def test_every_package_of_the_tree_is_in_the_wheel(configuration: dict[str, object]) -> None:
+    own = [p.parent for p in (ROOT / "cito").glob("*/__init__.py") if p.parent.name not in LINKS]
     with_init = {
         ".".join(["cito", *folder.relative_to(ROOT).parts])
         for top in LINKS
         for folder in [(ROOT / top), *(p.parent for p in (ROOT / top).rglob("*/__init__.py"))]
     }
+    with_init |= {f"cito.{folder.name}" for folder in own}
     assert set(configuration["packages"]) == {"cito", *with_init}
     assert set(configuration["package-dir"].items()) == {
         ("cito", "cito"),
