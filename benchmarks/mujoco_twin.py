@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cito.dynamics.tree import Body, ContactPoint, TreeSystem, contact_frame
+from cito.dynamics.candidates import ContactPair, ContactPoint
+from cito.dynamics.shapes import Plane, contact_frame
+from cito.dynamics.tree import Body, TreeSystem
 from cito.dynamics.types import Array, as_vector
 
 POINT_RADIUS = 1e-6  # [m] MuJoCo's spheres must have one
@@ -50,14 +52,20 @@ def mujoco_model(
 
     Args:
         system: every body with a mass, free bodies placed in the world's frame, each control
-            driving one joint.
+            driving one joint, contacts with a plane ground.
         time_step: [s].
         friction: of every contact, or one for each, (nc,) [-].
         contact: MuJoCo's contact parameters.
         integrator: "Euler", "implicitfast", "RK4", ...
+
+    Raises:
+        ValueError: other ground than a plane, or contacts between bodies.
     """
     import mujoco
 
+    ground = system.ground
+    if not isinstance(ground, Plane) or any(isinstance(c, ContactPair) for c in system.contacts):
+        raise ValueError("`system` must have contacts with a plane ground only")
     mu = as_vector("friction", friction, len(system.contacts))
     children: dict[str | None, list[Body]] = {}
     for body in system.bodies:
@@ -66,7 +74,8 @@ def mujoco_model(
     for point, coefficient in zip(system.contacts, mu):
         geoms.setdefault(point.body, []).append((point, float(coefficient)))
     time_constant, ratio = contact.solref or (0.02 / time_step, 1.0)
-    frame = contact_frame(system.normal)
+    normal = np.asarray(ground.normal)
+    frame = contact_frame(normal)
     text = f"""<mujoco>
   <compiler angle="radian" inertiafromgeom="false"/>
   <option timestep="{time_step!r}" gravity="0 0 {-system.gravity!r}" cone="{contact.cone}"
@@ -74,7 +83,7 @@ def mujoco_model(
   <default><geom solref="{time_constant * time_step!r} {ratio!r}" solimp="{_text(contact.solimp)}"
     priority="1" condim="3"/></default>
   <worldbody>
-    <geom type="plane" size="0 0 1" pos="{_text(system.height * system.normal)}"
+    <geom type="plane" size="0 0 1" pos="{_text(ground.height * normal)}"
       quat="{_text(_quaternion(mujoco, frame.T))}" priority="0"/>
     {_bodies(mujoco, children, geoms, None)}
   </worldbody>

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cito.api import make, solve, tasks
     from cito.dynamics.base import Dynamics, Linearization, Rollout, Transition
+    from cito.dynamics.candidates import ContactPair, ContactPoint
     from cito.dynamics.check import GradientReport, check_gradients
     from cito.dynamics.contact_dynamics import ContactDynamics
     from cito.dynamics.conversions import (
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
     from cito.dynamics.linear import LinearSystem, point_mass
     from cito.dynamics.parameters import Parameter
     from cito.dynamics.robot import Robot
+    from cito.dynamics.shapes import Box, Capsule, Plane, Sphere
     from cito.dynamics.symbolic import Contact, SymbolicSystem
+    from cito.dynamics.terrain import HeightField
+    from cito.dynamics.tree import Body, TreeSystem
     from cito.mpc import MPC
     from cito.plan import Hold, Plan
     from cito.problems.constraints import Constraint
@@ -54,22 +58,29 @@ __version__ = "0.1.0"
 __all__ = [
     "Adaptive",
     "AugmentedLagrangian",
+    "Body",
+    "Box",
     "Bundled",
+    "Capsule",
     "Constraint",
     "Contact",
     "ContactDynamics",
+    "ContactPair",
+    "ContactPoint",
     "ControlCost",
     "Dynamics",
     "Exact",
     "FullCone",
     "Gradient",
     "GradientReport",
+    "HeightField",
     "Hold",
     "LinearSystem",
     "Linearization",
-    "Parameter",
     "MPC",
+    "Parameter",
     "Plan",
+    "Plane",
     "Problem",
     "Randomized",
     "ResidualCost",
@@ -79,10 +90,12 @@ __all__ = [
     "Run",
     "Signorini",
     "Solution",
+    "Sphere",
     "StateCost",
     "Status",
     "SymbolicSystem",
     "Transition",
+    "TreeSystem",
     "check_gradients",
     "from_mujoco",
     "from_pinocchio",
@@ -103,6 +116,7 @@ __all__ = [
 _NAMES = {
     "cito.api": "make solve tasks",
     "cito.dynamics.base": "Dynamics Linearization Rollout Transition",
+    "cito.dynamics.candidates": "ContactPair ContactPoint",
     "cito.dynamics.check": "GradientReport check_gradients",
     "cito.dynamics.contact_dynamics": "ContactDynamics",
     "cito.dynamics.conversions": "from_mujoco from_pinocchio to_mujoco to_pinocchio",
@@ -110,7 +124,10 @@ _NAMES = {
     "cito.dynamics.linear": "LinearSystem point_mass",
     "cito.dynamics.parameters": "Parameter",
     "cito.dynamics.robot": "Robot",
+    "cito.dynamics.shapes": "Box Capsule Plane Sphere",
     "cito.dynamics.symbolic": "Contact SymbolicSystem",
+    "cito.dynamics.terrain": "HeightField",
+    "cito.dynamics.tree": "Body TreeSystem",
     "cito.mpc": "MPC",
     "cito.plan": "Hold Plan",
     "cito.problems.constraints": "Constraint",

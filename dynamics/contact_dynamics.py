@@ -25,6 +25,7 @@ from cito.dynamics.rollout_adjoint import (
     checkpoints,
     rollout_vjp,
 )
+from cito.dynamics.shapes import Shape
 from cito.dynamics.types import (
     MAX_THREADS,
     Array,
@@ -88,6 +89,7 @@ class ContactDynamics(Dynamics):
         theta: offsets of the system's own parameters from their nominal values, (np,); none by
             default.
         threads: how many threads share the knots and step sizes of one call.
+        ground: what the contact points of a tree or robot touch, in place of its own ground.
 
     Raises:
         ValueError: a value that is not finite, of the wrong shape or of the wrong sign.
@@ -100,7 +102,9 @@ class ContactDynamics(Dynamics):
         friction: ArrayLike = 0.8,
         theta: ArrayLike | None = None,
         threads: int = 1,
+        ground: Shape | None = None,
     ) -> None:
+        system = system if ground is None else _over(ground, system)
         native = getattr(system, "native", None)
         if not isinstance(native, _native.System):
             raise ValueError(
@@ -370,6 +374,17 @@ class ContactDynamics(Dynamics):
         X = np.broadcast_to(states, (*batch, self.nx)).reshape(rows, self.nx)
         U = np.broadcast_to(controls, (*batch, self.nu)).reshape(rows, self.nu)
         return np.ascontiguousarray(X), np.ascontiguousarray(U), batch
+
+
+def _over(ground: Shape, system: System) -> System:
+    """The same system over another ground."""
+    if not hasattr(system, "with_ground"):
+        raise ValueError(
+            "`ground` can only be given with a TreeSystem or a robot, "
+            f"got a {type(system).__name__}, which has contacts of its own"
+        )
+    over: System = system.with_ground(ground)
+    return over
 
 
 def _optional(name: str, value: Array | None, shape: tuple[int, ...]) -> Array | None:

@@ -19,7 +19,8 @@ import numpy as np
 from cito.dynamics.types import IntArray
 
 if TYPE_CHECKING:
-    from cito.dynamics.tree import Body, ContactPoint
+    from cito.dynamics.candidates import ContactPoint
+    from cito.dynamics.tree import Body
 
 KINDS = ("mass", "damping", "armature", "placement", "contact")  # as ParameterKind in tree.hpp
 Kind = Literal["mass", "damping", "armature", "placement", "contact"]

@@ -18,8 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from cito.dynamics import _native
+from cito.dynamics.candidates import ContactPoint
 from cito.dynamics.parameters import Parameter
-from cito.dynamics.tree import ContactPoint, TreeSystem
+from cito.dynamics.shapes import Shape
+from cito.dynamics.tree import TreeSystem
 from cito.dynamics.types import Array
 
 
@@ -74,6 +76,10 @@ class Robot:
     def contacts(self) -> Sequence[ContactPoint]:
         """The candidate contacts, feet first."""
         return self.system.contacts
+
+    def with_ground(self, ground: Shape) -> Robot:
+        """The same robot over another ground; its stance remains that on level ground."""
+        return replace(self, system=self.system.with_ground(ground))
 
     def with_parameters(self, parameters: Sequence[Parameter]) -> Robot:
         """The same robot with these parameters theta, see `Parameter`."""

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cito.dynamics.candidates import ContactPoint
 from cito.dynamics.robot_file import RobotFile, Shape, listed
 from cito.dynamics.robot_stance import Pose
-from cito.dynamics.tree import ContactPoint
 from cito.dynamics.types import Array
 
 LEGS = (("FL", "LF"), ("FR", "RF"), ("RL", "HL", "LH"), ("RR", "HR", "RH"))

@@ -17,8 +17,10 @@ from typing import Literal
 import numpy as np
 
 from cito.dynamics import _native
+from cito.dynamics.candidates import ContactPoint, check_contacts
 from cito.dynamics.parameters import Parameter, parameter_names, parameter_table
-from cito.dynamics.types import Array, as_array, as_vector, freeze, positive, without_native
+from cito.dynamics.shapes import Plane, Shape
+from cito.dynamics.types import Array, as_array, freeze, positive, without_native
 
 JOINTS = ("free", "revolute", "prismatic")
 Joint = Literal["free", "revolute", "prismatic"]
@@ -79,40 +81,16 @@ class Body:
 
 
 @dataclass(frozen=True, eq=False)
-class ContactPoint:
-    """A candidate contact with the ground: a sphere (radius 0: a point) fixed to a body.
-
-    Args:
-        name: of the contact, e.g. "FL".
-        body: name of the body that carries it.
-        position: of the sphere's centre in the body frame, (3,) [m].
-        radius: [m].
-    """
-
-    name: str
-    body: str
-    position: Array
-    radius: float = 0.0
-
-    def __post_init__(self) -> None:
-        set_, label = object.__setattr__, f"contact {self.name!r}"
-        set_(self, "position", as_array(f"position of {label}", self.position, (3,)))
-        set_(self, "radius", positive(f"radius of {label}", self.radius, allow_zero=True))
-        freeze(self)
-
-
-@dataclass(frozen=True, eq=False)
 class TreeSystem:
-    """A kinematic tree over flat ground.
+    """Kinematic trees, free bodies among them, over a ground.
 
     Args:
         bodies: parents before their children.
-        contacts: candidate contacts with the ground.
+        contacts: candidate contacts with the ground, and of bodies with each other.
         actuation: B, (nv, nu); by default one motor on every joint that is not free.
         gravity: >= 0, along -z of the world [m/s^2].
-        normal: of the ground, (3,), normalized here; the first tangent is the world's x axis
-            projected on the ground (y where that vanishes).
-        height: the ground is the plane normal . x = height [m].
+        ground: what every `ContactPoint` may touch: a `Plane` or a `HeightField`, or another shape
+            on the world.
         parameters: which numbers theta offsets from their nominal values, none by default.
     """
 
@@ -120,8 +98,7 @@ class TreeSystem:
     contacts: Sequence[ContactPoint] = ()
     actuation: Array | None = None
     gravity: float = 9.81
-    normal: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
-    height: float = 0.0
+    ground: Shape = field(default_factory=Plane)
     parameters: Sequence[Parameter] = ()
 
     def __post_init__(self) -> None:
@@ -139,22 +116,16 @@ class TreeSystem:
                     f"`parent` of body {body.name!r} must be an earlier body, got {body.parent!r}"
                 )
             known.append(body.name)
-        for contact in self.contacts:
-            if contact.body not in known:
-                raise ValueError(
-                    f"`body` of contact {contact.name!r} must be one of {', '.join(known)}, "
-                    f"got {contact.body!r}"
-                )
+        check_contacts(self.contacts, known)
         nv = sum(self._widths)
         free = np.repeat([body.joint == "free" for body in self.bodies], self._widths)
         motors = np.eye(nv)[:, ~free] if self.actuation is None else self.actuation
         set_(self, "actuation", as_array("actuation", motors, (nv, None)))
         set_(self, "gravity", positive("gravity", self.gravity, allow_zero=True))
-        normal = as_vector("normal", self.normal, 3)
-        if not np.linalg.norm(normal) > 0:
-            raise ValueError("`normal` must not be zero")
-        set_(self, "normal", normal / np.linalg.norm(normal))
-        set_(self, "height", float(as_array("height", self.height, ())))
+        if not isinstance(self.ground, Shape):
+            raise ValueError(
+                f"`ground` must be a Plane or a HeightField, got {type(self.ground).__name__}"
+            )
         set_(self, "parameters", tuple(self.parameters))
         parameter_table(self.parameters, self.bodies, self.contacts)  # refuses what is not there
         freeze(self)
@@ -184,6 +155,10 @@ class TreeSystem:
             parts = ("x", "y", "z", "qx", "qy", "qz", "qw") if body.joint == "free" else ("",)
             names += [f"{body.name}.{part}" if part else body.name for part in parts]
         return tuple(names)
+
+    def with_ground(self, ground: Shape) -> TreeSystem:
+        """The same trees over another ground."""
+        return replace(self, ground=ground)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -221,18 +196,7 @@ class TreeSystem:
             point_body=np.array([index[c.body] for c in contacts], "i4"),
             point=np.array([c.position for c in contacts]).reshape(-1, 3),
             radius=np.array([c.radius for c in contacts], float),
-            frame=contact_frame(self.normal),
-            offset=self.height,
+            shape_body=np.array([index.get(getattr(c, "other", ""), -1) for c in contacts], "i4"),
+            shapes=[getattr(c, "shape", self.ground).native for c in contacts],
             parameters=parameter_table(self.parameters, bodies, contacts),
         )
-
-
-def contact_frame(normal: Array) -> Array:
-    """Rows T1, T2, N (3, 3); T1: the world's x axis projected on the plane, y if degenerate."""
-    for axis in np.eye(3)[:2]:
-        tangent = axis - normal * (normal @ axis)
-        length = float(np.linalg.norm(tangent))
-        if length > 1e-3:
-            break
-    tangent = tangent / length
-    return np.ascontiguousarray([tangent, np.cross(normal, tangent), normal])

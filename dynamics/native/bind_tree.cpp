@@ -1,7 +1,11 @@
 // Kinematic trees as systems. Shapes and indices are checked here, physics in Python.
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "bindings.hpp"
+#include "shape_handle.hpp"
 #include "system_handle.hpp"
 
 namespace cito {
@@ -10,9 +14,11 @@ namespace {
 // The tables of a tree and what follows from them.
 struct TreeStorage {
   Tree tree;
-  std::vector<int> parent, type, iq, iv, depth, path, body, up, curved_first, curved_size, point_body, dim, row, kind, of,
-      component;
+  std::vector<int> parent, type, iq, iv, depth, path, body, up, curved_first, curved_size, point_body, shape_body, support_start,
+      support, side, dim, row, kind, of, component;
   std::vector<double> placement, axis, mass, com, inertia, armature, damping, actuation, point, radius;
+  std::vector<ShapeHandle> shape_handles;
+  std::vector<Shape> shape;
 };
 
 template <int D> std::vector<double> copied(const In<D> &a) { return {a.data(), a.data() + a.size()}; }
@@ -48,6 +54,26 @@ void index_tree(TreeStorage &s) {
   s.tree.nb = nb, s.tree.nq = nq, s.tree.nv = nv;
 }
 
+// Velocities of body's path to the root (-1: none).
+std::vector<int> path_of(const TreeStorage &s, int body) {
+  if (body < 0) return {};
+  const int k = s.iv[body], nv = s.tree.nv;
+  return {s.path.begin() + k * nv, s.path.begin() + k * nv + s.depth[k]};
+}
+
+// The velocities that move the sphere and the shape of each contact.
+void index_contacts(TreeStorage &s) {
+  s.support_start.push_back(0);
+  for (std::size_t i = 0; i < s.point_body.size(); ++i) {
+    const std::vector<int> a = path_of(s, s.point_body[i]), b = path_of(s, s.shape_body[i]);
+    const auto has = [](const std::vector<int> &path, int k) { return std::find(path.begin(), path.end(), k) != path.end(); };
+    for (int k : a) s.support.push_back(k), s.side.push_back(has(b, k) ? 3 : 1);
+    for (int k : b)
+      if (!has(a, k)) s.support.push_back(k), s.side.push_back(2);
+    s.support_start.push_back(int(s.support.size()));
+  }
+}
+
 // Rows (ParameterKind, body or contact, axis), one for each entry of theta.
 void read_parameters(const IntIn<2> &rows, TreeStorage &s) {
   Tree &t = s.tree;
@@ -65,8 +91,8 @@ void read_parameters(const IntIn<2> &rows, TreeStorage &s) {
 
 SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> axis, In<1> mass, In<2> com,
                          In<2> inertia, In<1> armature, In<1> damping, In<2> actuation, double gravity,
-                         IntIn<1> point_body, In<2> point, In<1> radius, In<2> frame, double offset,
-                         IntIn<2> parameters) {
+                         IntIn<1> point_body, In<2> point, In<1> radius, IntIn<1> shape_body,
+                         std::vector<ShapeHandle> shapes, IntIn<2> parameters) {
   const std::size_t bodies = checked_size("parent", parent.size()), contacts = point_body.size();
   check_shape("type", type, {bodies});
   check_range("type", type, joint_free, joint_prismatic);
@@ -82,13 +108,20 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   check_range("point_body", point_body, 0, int(bodies) - 1);
   check_shape("point", point, {contacts, 3});
   check_shape("radius", radius, {contacts});
-  check_shape("frame", frame, {3, 3});
+  check_shape("shape_body", shape_body, {contacts});
+  check_range("shape_body", shape_body, -1, int(bodies) - 1);
+  if (shapes.size() != contacts) refuse("shapes", "have one entry for each contact");
+  for (std::size_t i = 0; i < contacts; ++i)
+    if (shape_body.data()[i] == point_body.data()[i]) refuse("shape_body", "be another body than point_body");
   auto s = std::make_shared<TreeStorage>();
   s->parent = copied(parent), s->type = copied(type), s->point_body = copied(point_body);
+  s->shape_body = copied(shape_body), s->shape_handles = std::move(shapes);
+  for (const ShapeHandle &handle : s->shape_handles) s->shape.push_back(handle.shape);
   s->placement = copied<2>(placement), s->axis = copied<2>(axis), s->mass = copied<1>(mass), s->com = copied<2>(com);
   s->inertia = copied<2>(inertia), s->armature = copied<1>(armature), s->damping = copied<1>(damping);
   s->actuation = copied<2>(actuation), s->point = copied<2>(point), s->radius = copied<1>(radius);
   index_tree(*s);
+  index_contacts(*s);
   Tree &t = s->tree;
   const std::size_t nv = t.nv;
   check_shape("armature", armature, {nv});
@@ -100,8 +133,9 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   t.placement = s->placement.data(), t.axis = s->axis.data(), t.mass = s->mass.data(), t.com = s->com.data();
   t.inertia = s->inertia.data(), t.armature = s->armature.data(), t.damping = s->damping.data();
   t.actuation = s->actuation.data(), t.point_body = s->point_body.data(), t.point = s->point.data();
-  t.radius = s->radius.data(), t.gravity = gravity, t.offset = offset;
-  for (int i = 0; i < 9; ++i) t.frame[i] = frame.data()[i];
+  t.radius = s->radius.data(), t.gravity = gravity;
+  t.shape = s->shape.data(), t.shape_body = s->shape_body.data();
+  t.support_start = s->support_start.data(), t.support = s->support.data(), t.side = s->side.data();
   read_parameters(parameters, *s);
   s->dim.assign(t.nc, 3);
   for (int i = 0; i < t.nc; ++i) s->row.push_back(3 * i);
@@ -130,7 +164,7 @@ void bind_tree(nb::module_ &m) {
   m.def("tree_system", &tree_system, nb::arg("parent"), nb::arg("type"), nb::arg("placement"), nb::arg("axis"),
         nb::arg("mass"), nb::arg("com"), nb::arg("inertia"), nb::arg("armature"), nb::arg("damping"),
         nb::arg("actuation"), nb::arg("gravity"), nb::arg("point_body"), nb::arg("point"), nb::arg("radius"),
-        nb::arg("frame"), nb::arg("offset"), nb::arg("parameters"));
+        nb::arg("shape_body"), nb::arg("shapes"), nb::arg("parameters"));
 }
 
 }  // namespace cito

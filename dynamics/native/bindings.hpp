@@ -113,6 +113,7 @@ void bind_contact(nb::module_ &m);
 void bind_system(nb::module_ &m);
 void bind_adjoint(nb::module_ &m);
 void bind_symbolic(nb::module_ &m);
+void bind_shapes(nb::module_ &m);
 void bind_solver(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 

@@ -28,6 +28,9 @@ struct Kernels {
                               const double *sigma_hard, const int *mode, const Gradient &, std::uint64_t knot,
                               double *dlambda_db, double *dlambda_dmu, RelaxedInfo *info, Arena);
 
+  // --- shapes, at a point in the shape's frame
+  void (*signed_distance)(const Shape &, const double *y, Distance &);
+
   // --- kinematic tree: the callbacks of a System over a Tree
   std::size_t (*tree_workspace)(const Tree &);
   decltype(System::terms) tree_terms;

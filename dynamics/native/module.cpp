@@ -13,5 +13,6 @@ NB_MODULE(_native, m) {
   cito::bind_adjoint(m);
   cito::bind_symbolic(m);
   cito::bind_solver(m);
+  cito::bind_shapes(m);
   cito::bind_tree(m);
 }

@@ -12,6 +12,25 @@ enum ParameterKind : int {
   parameter_placement = 3, parameter_point = 4                       // offset along one axis [m]
 };
 
+enum ShapeKind : int { shape_plane = 0, shape_box = 1, shape_heights = 2 };
+
+// What a contact's sphere touches, in a frame of its own: the half space z < 0; a box grown by a radius (a capsule
+// along z where half = (0, 0, l), a sphere where half = 0); the ground under a bicubic spline z = f(x, y).
+struct Shape {
+  int kind = shape_plane;
+  double R[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, p[3] = {0, 0, 0};  // its frame in the body that carries it, or the world
+  double half[3] = {0, 0, 0}, radius = 0;                       // [m]
+  int rows = 0, columns = 0;                   // grid points along x and y
+  double origin[2] = {0, 0}, rate[2] = {1, 1}; // first grid point [m], grid points per metre
+  const double *spline = nullptr;              // (rows + 2, columns + 2) coefficients [m], one beyond each edge
+};
+
+// Distance d to a shape, its gradient, the unit normal n at that point y and its Jacobian turn = dn/dy. The gradient
+// is n but over height fields.
+struct Distance {
+  double d, gradient[3], n[3], turn[9];
+};
+
 struct Tree {
   int nb = 0, nq = 0, nv = 0, nu = 0, nc = 0;
   const int *parent = nullptr;       // (nb) -1: the world
@@ -28,12 +47,15 @@ struct Tree {
   const double *armature = nullptr, *damping = nullptr;  // (nv)
   const double *actuation = nullptr; // (nv,nu)
   double gravity = 9.81;             // [m/s^2] along -z
-  // contact points: centre of a sphere of this radius on a body, over the plane normal . x = offset
+  // contacts: a sphere of this radius on a body against a shape on another body or on the world
   const int *point_body = nullptr;       // (nc)
-  const double *point = nullptr;         // (nc,3) in the body frame [m]
+  const double *point = nullptr;         // (nc,3) its centre in the body frame [m]
   const double *radius = nullptr;        // (nc) [m]
-  double frame[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};  // rows T1, T2, N of the ground in the world
-  double offset = 0;                     // [m]
+  const Shape *shape = nullptr;          // (nc)
+  const int *shape_body = nullptr;       // (nc) -1: the world
+  // velocities that move the sphere (side 1), the shape (2) or both (3): those of contact i are entries
+  // support_start[i] .. support_start[i + 1] - 1
+  const int *support_start = nullptr, *support = nullptr, *side = nullptr;
   // theta (np): kind, the body (of a point: the contact) it belongs to, and the axis of an offset
   int np = 0;
   const int *parameter_kind = nullptr, *parameter_of = nullptr, *parameter_axis = nullptr;  // (np)

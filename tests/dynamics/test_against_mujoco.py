@@ -15,10 +15,12 @@ import pytest
 
 from cito.benchmarks.mujoco_twin import STIFF, mujoco_model
 from cito.dynamics import _native
+from cito.dynamics.candidates import ContactPoint
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.conversions import from_mujoco, rotation_matrix, to_mujoco
 from cito.dynamics.robot import Robot
-from cito.dynamics.tree import Body, ContactPoint, TreeSystem
+from cito.dynamics.shapes import Plane
+from cito.dynamics.tree import Body, TreeSystem
 from cito.problems.robots import load_robot
 
 mujoco = pytest.importorskip("mujoco")
@@ -183,7 +185,8 @@ def box(normal: np.ndarray) -> TreeSystem:
     inertia = mass / 3 * np.diag(half @ half - half**2)
     corners = half * np.stack(np.meshgrid(*[[-1, 1]] * 3), axis=-1).reshape(-1, 3)
     points = [ContactPoint(f"corner {i}", "box", corner) for i, corner in enumerate(corners)]
-    return TreeSystem([Body("box", None, "free", mass, inertia=inertia)], points, normal=normal)
+    body = Body("box", None, "free", mass, inertia=inertia)
+    return TreeSystem([body], points, ground=Plane(normal))
 
 
 def ball() -> TreeSystem:

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from cito.dynamics import _native
+from cito.dynamics.candidates import ContactPoint
 from cito.dynamics.contact import ContactProblem, relax_batch, sensitivity_batch, solve_batch
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.gradients import Bundled, FullCone, Randomized, Signorini
 from cito.dynamics.linear import point_mass
-from cito.dynamics.tree import Body, ContactPoint, TreeSystem
+from cito.dynamics.tree import Body, TreeSystem
 
 EXACT = _native.Gradient()
 Z = np.zeros
@@ -64,6 +65,8 @@ ROLLOUT: dict[str, Any] = {
     "threads": 1,
 }
 THETA = {"theta": Z(1), "q": Z(2), "v": Z(2)}
+PLACEMENT = {"rotation": np.eye(3), "position": Z(3)}
+GROUND = _native.plane(**PLACEMENT)
 TREE: dict[str, Any] = {
     "parent": integers(-1, 0),
     "type": integers(0, 1),
@@ -78,7 +81,8 @@ TREE: dict[str, Any] = {
     "point_body": integers(1),
     "point": Z((1, 3)),
     "radius": Z(1),
-    "frame": np.eye(3),
+    "shape_body": integers(-1),
+    "shapes": [GROUND],
     "parameters": np.array([[0, 1, 0], [3, 1, 2], [4, 0, 1]], np.int32),
 }
 RICCATI: dict[str, Any] = {
@@ -150,7 +154,17 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "relaxed_step": (lambda **a: MODEL.relaxed_step(*a.values(), EXACT), STEPS),
-    "tree_system": (lambda **a: _native.tree_system(**a, gravity=9.81, offset=0.0), TREE),
+    "tree_system": (lambda **a: _native.tree_system(**a, gravity=9.81), TREE),
+    "plane": (_native.plane, PLACEMENT),
+    "box": (lambda **a: _native.box(**a, radius=1.0), {**PLACEMENT, "half": Z(3)}),
+    "height_field": (
+        _native.height_field,
+        {"spline": Z((5, 5)), "origin": Z(2), "rate": np.ones(2)},
+    ),
+    "shape_distance": (
+        lambda points: _native.shape_distance(GROUND, points),
+        {"points": Z((2, 3))},
+    ),
     "riccati": (lambda **a: _native.riccati(**a, regularization=0.0), RICCATI),
     "linear_rollout": (
         _native.linear_rollout,
@@ -192,6 +206,9 @@ FREE = {
     ("linear_system", "B", 1),
     ("tree_system", "actuation", 1),
     ("tree_system", "parameters", 0),
+    ("height_field", "spline", 0),
+    ("height_field", "spline", 1),
+    ("shape_distance", "points", 0),
 }
 
 
@@ -245,6 +262,12 @@ def test_every_length_is_checked(call: str, name: str, axis: int, change: int) -
             ("tree_system", "parameters", integers(*row).reshape(1, 3))
             for row in ((5, 0, 0), (-1, 0, 0), (0, 2, 0), (4, 1, 0), (3, -1, 0), (3, 0, 3))
         ),
+        ("tree_system", "shape_body", integers(-2)),
+        ("tree_system", "shape_body", integers(2)),
+        ("tree_system", "shape_body", integers(1)),
+        ("tree_system", "shapes", []),
+        ("height_field", "spline", Z((3, 4))),
+        ("height_field", "spline", Z((4, 3))),
         ("CostTable.add state", "reference", Z((0, 4))),
     ],
 )

@@ -6,59 +6,13 @@ import numpy as np
 import pytest
 
 from cito.dynamics import _native
+from cito.dynamics.candidates import ContactPoint
 from cito.dynamics.check import check_transition, finite_difference
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.gradients import Exact, FullCone, Signorini
-from cito.dynamics.tree import Body, ContactPoint, TreeSystem, contact_frame
-
-
-def random_rotation(rng: np.random.Generator) -> np.ndarray:
-    Q, R = np.linalg.qr(rng.standard_normal((3, 3)))
-    Q = Q * np.sign(np.diag(R))
-    return Q if np.linalg.det(Q) > 0 else Q[:, [1, 0, 2]]
-
-
-def random_tree(seed: int, bodies: int = 8, floating: bool = True, contacts: int = 3) -> TreeSystem:
-    """A branching tree of revolute and prismatic joints with any inertia."""
-    rng = np.random.default_rng(seed)
-    parts: list[Body] = []
-    branch: list[int] = []  # from the root to the last body: children are added depth first
-    for i in range(bodies):
-        hinge = ("revolute", "prismatic")[int(rng.random() < 0.3)]
-        joint = "free" if i == 0 and floating else hinge
-        del branch[max(1, len(branch) - int(rng.integers(3))) :]
-        half = rng.standard_normal((3, 3)) * 0.2
-        parts.append(
-            Body(
-                f"b{i}",
-                f"b{branch[-1]}" if branch else None,
-                joint,
-                mass=rng.uniform(0.2, 3),
-                com=0.1 * rng.standard_normal(3),
-                inertia=half @ half.T,
-                position=0.3 * rng.standard_normal(3),
-                rotation=random_rotation(rng),
-                axis=rng.standard_normal(3),
-                armature=rng.uniform(0, 0.1),
-                damping=rng.uniform(0, 0.1),
-            )
-        )
-        branch.append(i)
-    points = [
-        ContactPoint(f"c{i}", f"b{rng.integers(bodies)}", 0.2 * rng.standard_normal(3), 0.02 * i)
-        for i in range(contacts)
-    ]
-    return TreeSystem(parts, points, normal=np.array([0.2, -0.1, 1.0]), height=0.05)
-
-
-def random_state(tree: TreeSystem, rng: np.random.Generator) -> np.ndarray:
-    system = tree.native
-    x = np.zeros(system.nq + system.nv)
-    if tree.bodies[0].joint == "free":
-        x[6] = 1
-    dx = rng.standard_normal(2 * system.nv)
-    return _native.on_manifold(system, x[None], dx[None], True)[0]
-
+from cito.dynamics.shapes import contact_frame
+from cito.dynamics.tree import Body, TreeSystem
+from tests.reference.trees import random_state, random_tree
 
 TREES = [random_tree(seed, floating=seed % 2 == 0) for seed in range(6)]
 

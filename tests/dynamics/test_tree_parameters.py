@@ -17,9 +17,10 @@ from cito.dynamics import (
     Signorini,
     _native,
 )
+from cito.dynamics.candidates import ContactPoint
 from cito.dynamics.check import finite_difference
 from cito.dynamics.contact import sensitivity_batch
-from cito.dynamics.tree import Body, ContactPoint, TreeSystem
+from cito.dynamics.tree import Body, TreeSystem
 from cito.problems.robots import load_robot
 from tests.dynamics.test_tree import random_state, random_tree
 

@@ -8,9 +8,10 @@ import pickle
 import numpy as np
 import pytest
 
+from cito.dynamics.candidates import ContactPoint
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.linear import point_mass
-from cito.dynamics.tree import Body, ContactPoint, TreeSystem
+from cito.dynamics.tree import Body, TreeSystem
 from cito.problems.costs import ControlCost, StateCost
 from cito.problems.problem import Problem
 from cito.problems.registry import make

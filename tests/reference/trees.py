@@ -1,0 +1,84 @@
+"""Random kinematic trees and their states, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cito.dynamics import _native
+from cito.dynamics.candidates import ContactPoint
+from cito.dynamics.shapes import Plane
+from cito.dynamics.tree import Body, TreeSystem
+
+
+def random_rotation(rng: np.random.Generator) -> np.ndarray:
+    Q, R = np.linalg.qr(rng.standard_normal((3, 3)))
+    Q = Q * np.sign(np.diag(R))
+    return Q if np.linalg.det(Q) > 0 else Q[:, [1, 0, 2]]
+
+
+def random_bodies(
+    rng: np.random.Generator, bodies: int, floating: bool, letter: str = "b"
+) -> list[Body]:
+    """A branching tree of revolute and prismatic joints with any inertia."""
+    parts: list[Body] = []
+    branch: list[int] = []  # from the root to the last body: children are added depth first
+    for i in range(bodies):
+        hinge = ("revolute", "prismatic")[int(rng.random() < 0.3)]
+        joint = "free" if i == 0 and floating else hinge
+        del branch[max(1, len(branch) - int(rng.integers(3))) :]
+        half = rng.standard_normal((3, 3)) * 0.2
+        parts.append(
+            Body(
+                f"{letter}{i}",
+                f"{letter}{branch[-1]}" if branch else None,
+                joint,
+                mass=rng.uniform(0.2, 3),
+                com=0.1 * rng.standard_normal(3),
+                inertia=half @ half.T,
+                position=0.3 * rng.standard_normal(3),
+                rotation=random_rotation(rng),
+                axis=rng.standard_normal(3),
+                armature=rng.uniform(0, 0.1),
+                damping=rng.uniform(0, 0.1),
+            )
+        )
+        branch.append(i)
+    return parts
+
+
+def random_tree(seed: int, bodies: int = 8, floating: bool = True, contacts: int = 3) -> TreeSystem:
+    """One tree with sphere contacts over a slope."""
+    rng = np.random.default_rng(seed)
+    parts = random_bodies(rng, bodies, floating)
+    points = [
+        ContactPoint(f"c{i}", f"b{rng.integers(bodies)}", 0.2 * rng.standard_normal(3), 0.02 * i)
+        for i in range(contacts)
+    ]
+    return TreeSystem(parts, points, ground=Plane([0.2, -0.1, 1.0], 0.05))
+
+
+def random_forest(seed: int, contacts: Sequence[ContactPoint]) -> TreeSystem:
+    """A fixed tree a0..a5, a floating tree b0..b2 and a free body c0."""
+    rng = np.random.default_rng(seed)
+    parts = [
+        *random_bodies(rng, 6, False, "a"),
+        *random_bodies(rng, 3, True, "b"),
+        *random_bodies(rng, 1, True, "c"),
+    ]
+    return TreeSystem(parts, contacts)
+
+
+def neutral(tree: TreeSystem) -> np.ndarray:
+    """Joints at zero, free bodies at the origin, at rest: (nx,)."""
+    values: list[float] = []
+    for body in tree.bodies:
+        values += [0, 0, 0, 0, 0, 0, 1] if body.joint == "free" else [0]
+    return np.array(values + [0.0] * tree.native.nv)
+
+
+def random_state(tree: TreeSystem, rng: np.random.Generator) -> np.ndarray:
+    system = tree.native
+    dx = rng.standard_normal(2 * system.nv)
+    return _native.on_manifold(system, neutral(tree)[None], dx[None], True)[0]
