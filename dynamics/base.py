@@ -50,6 +50,11 @@ class Linearization(ABC):
     def free_velocity(self) -> Array:
         """b of each knot's contact problem, gap term included, (N, n) [m/s]."""
 
+    def integration(self, gradient: Gradient) -> _native.Linearization | None:
+        """Where dq+ = D_q dq + h D_v dv+ holds in f_x, f_u of `gradient`, the native record of the
+        D_q, D_v that Riccati recursions then spare themselves half of the work with; else None."""
+        return None
+
     def margins(self) -> Margins | None:
         """How far the knots are from leaving their contact modes; None without contact."""
         return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from cito.dynamics import _native
 from cito.dynamics.base import Linearization, Rollout, Transition
-from cito.dynamics.gradients import Exact, Gradient
+from cito.dynamics.gradients import Bundled, Exact, Gradient
 from cito.dynamics.margins import Margins, contact_margins
 from cito.dynamics.types import Array, IntArray
 
@@ -47,6 +47,10 @@ class ContactLinearization(Linearization):
             self._dims,
             self._native.contact_response(Exact().native()),
         )
+
+    def integration(self, gradient: Gradient) -> _native.Linearization | None:
+        """See `Linearization.integration`; a bundled gradient is a mean over other states."""
+        return None if isinstance(gradient, Bundled) else self._native
 
     def with_gradient(self, gradient: Gradient) -> Transition:
         """See `Linearization.with_gradient`; also counts relaxed solves that did not converge."""

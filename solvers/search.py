@@ -142,6 +142,7 @@ class Neighbourhood:
             problem.control_lower,
             problem.control_upper,
             regularization,
+            self.linearization.integration(gradient),
         )
         if failed >= 0 or not (np.isfinite(k).all() and np.isfinite(K).all()):
             return None

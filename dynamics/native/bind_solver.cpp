@@ -89,9 +89,10 @@ void check_stacks(std::size_t N, std::size_t ndx, std::size_t nu) {
   check_extent("l_uu", {N + 1, nu, nu});
 }
 
-// k (N,nu), K (N,nu,ndx), dV (3), and -1 or the knot where Q_uu is not positive definite.
+// k (N,nu), K (N,nu,ndx), dV (3), and -1 or the knot where Q_uu is not positive definite. `integration` may be given where
+// its dq+ = D_q dq + h D_v dv+ holds in f_x, f_u.
 nb::tuple riccati(In<3> f_x, In<3> f_u, In<2> l_x, In<2> l_u, In<3> l_xx, In<3> l_uu, Maybe<3> l_ux, Maybe<2> gaps,
-                  Maybe<2> U, Maybe<1> lower, Maybe<1> upper, double reg) {
+                  Maybe<2> U, Maybe<1> lower, Maybe<1> upper, double reg, const Linearization *integration) {
   const std::size_t N = l_u.shape(0), ndx = l_x.shape(1), nu = l_u.shape(1);
   check_stacks(N, ndx, nu);
   check_shape("f_x", f_x, {N, ndx, ndx});
@@ -108,9 +109,15 @@ nb::tuple riccati(In<3> f_x, In<3> f_u, In<2> l_x, In<2> l_u, In<3> l_xx, In<3> 
   double *k, *K, *dV;
   nb::object o_k = make_array<double>({N, nu}, &k), o_K = make_array<double>({N, nu, ndx}, &K),
              o_dV = make_array<double>({3}, &dV);
-  const RiccatiInput in = {int(N),          int(ndx),         int(nu),            f_x.data(),         f_u.data(),
-                           l_x.data(),      l_u.data(),       l_xx.data(),        l_uu.data(),        data_or_null(l_ux),
-                           data_or_null(gaps), data_or_null(U), data_or_null(lower), data_or_null(upper)};
+  RiccatiInput in = {int(N),          int(ndx),         int(nu),            f_x.data(),         f_u.data(),
+                     l_x.data(),      l_u.data(),       l_xx.data(),        l_uu.data(),        data_or_null(l_ux),
+                     data_or_null(gaps), data_or_null(U), data_or_null(lower), data_or_null(upper)};
+  if (integration) {
+    in.system = &integration->model->handle.system, in.h = integration->model->h;
+    in.D_q = integration->D_q.data(), in.D_v = integration->D_v.data();
+    if (std::size_t(integration->knots) != N || 2 * std::size_t(in.system->nv) != ndx || std::size_t(in.system->nu) != nu)
+      refuse("integration", "linearize the same knots as f_x, f_u");
+  }
   int failed = -1;
   parallel_for(1, 1, kernels.riccati_workspace(int(ndx), int(nu)),
                [&](int, Arena arena) { failed = kernels.riccati(in, reg, k, K, dV, arena); });
@@ -146,7 +153,7 @@ void bind_solver(nb::module_ &m) {
         nb::arg("feedback"));
   m.def("riccati", &riccati, nb::arg("f_x"), nb::arg("f_u"), nb::arg("l_x"), nb::arg("l_u"), nb::arg("l_xx"),
         nb::arg("l_uu"), nb::arg("l_ux").none(), nb::arg("gaps").none(), nb::arg("controls").none(),
-        nb::arg("lower").none(), nb::arg("upper").none(), nb::arg("regularization"));
+        nb::arg("lower").none(), nb::arg("upper").none(), nb::arg("regularization"), nb::arg("integration").none() = nb::none());
 }
 
 }  // namespace cito

@@ -149,10 +149,15 @@ struct CostTerm {
 };
 
 // ---------------------------------------------------------------------------- Riccati
-// All (N, ...) stacks, l_x and l_xx (N+1, ...). l_ux, gaps, lower, upper may be null; U is needed with limits.
+// All (N, ...) stacks, l_x and l_xx (N+1, ...), Hessians symmetric. l_ux, gaps, lower, upper may be null; U is needed
+// with limits.
 struct RiccatiInput {
   int N, ndx, nu;
   const double *f_x, *f_u, *l_x, *l_u, *l_xx, *l_uu, *l_ux, *gaps, *U, *lower, *upper;
+  // Where dq+ = D_q dq + h D_v dv+ holds in f_x, f_u, with the joints of `system`; null: nothing is known of them.
+  const System *system;
+  const double *D_q, *D_v;  // (N,nv,nv)
+  double h;                 // [s]
 };
 
 }  // namespace cito

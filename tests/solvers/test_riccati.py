@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from cito.dynamics import _native
+from cito.dynamics.contact_dynamics import ContactDynamics
+from cito.dynamics.gradients import Bundled, Exact, FullCone
+from cito.dynamics.linear import point_mass
+from cito.dynamics.tree import Body, ContactPoint, TreeSystem
 from tests.reference import riccati as twin
 from tests.reference.riccati import Model, Policy, dense_optimum
 
@@ -230,3 +234,52 @@ def test_shapes_that_do_not_fit_are_refused(name):
     del arguments["controls"]
     with pytest.raises(ValueError, match="`controls`"):
         _native.riccati(*m, None, -np.ones(3), None, 0.0)
+
+
+def floating_arm() -> ContactDynamics:
+    """A free base, whose D_q and D_v are no identities, with three links and two contacts."""
+    rng = np.random.default_rng(0)
+    parents, joints = (None, "b0", "b1", "b0"), ("free", "revolute", "prismatic", "revolute")
+    bodies = [
+        Body(f"b{i}", parent, joint, 1.0, 0.1 * rng.standard_normal(3), 0.1 * np.eye(3),
+             position=0.2 * rng.standard_normal(3), axis=rng.standard_normal(3))
+        for i, (parent, joint) in enumerate(zip(parents, joints))
+    ]  # fmt: skip
+    contacts = [ContactPoint("c0", "b2", np.zeros(3)), ContactPoint("c1", "b3", np.ones(3) / 5)]
+    return ContactDynamics(TreeSystem(bodies, contacts), 0.05)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("reg", [0.0, 0.3])
+@pytest.mark.parametrize("make", [floating_arm, lambda: ContactDynamics(point_mass(), 0.05)])
+def test_structure_of_the_integration_changes_nothing(seed, reg, make):
+    """With dq+ = D_q dq + h D_v dv+ known, half the work gives the same policy."""
+    dynamics, N = make(), 6
+    rng = np.random.default_rng(seed)
+    start = dynamics.integrate(
+        np.eye(1, dynamics.nx, 6)[0] if dynamics.nx > dynamics.ndx else np.zeros(dynamics.nx),
+        rng.standard_normal(dynamics.ndx),
+    )
+    rollout = dynamics.rollout(start, rng.standard_normal((N, dynamics.nu)))
+    linearization = dynamics.linearize(rollout)
+    f_x, f_u = linearization.with_gradient(FullCone(0.1))
+    m = random_model(seed, N, dynamics.ndx, dynamics.nu)._replace(f_x=f_x, f_u=f_u)
+    for limited in (False, True):
+        U, lower, upper = limits(m, seed) if limited else (None, None, None)
+        plain = _native.riccati(*m, U, lower, upper, reg)
+        structure = linearization.integration(FullCone(0.1))
+        quick = _native.riccati(*m, U, lower, upper, reg, structure)
+        assert plain[3] == quick[3] == -1
+        for a, b in zip(plain[:3], quick[:3]):
+            np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-10 * np.abs(a).max())
+
+
+def test_bundled_gradients_promise_no_structure():
+    """A mean over other states has none; the structure of other knots is refused."""
+    dynamics = floating_arm()
+    start = np.eye(1, dynamics.nx, 6)[0]
+    linearization = dynamics.linearize(dynamics.rollout(start, np.zeros((4, dynamics.nu))))
+    assert linearization.integration(Bundled()) is None
+    m = random_model(0, 5, dynamics.ndx, dynamics.nu)
+    with pytest.raises(ValueError, match="`integration` must linearize the same knots"):
+        _native.riccati(*m, None, None, None, 0.0, linearization.integration(Exact()))
