@@ -3,7 +3,8 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cmath>
+#include <limits>
 
 #include "time_stepping.hpp"
 
@@ -62,7 +63,8 @@ nb::tuple simulate(const TimeStepping &model, In<2> start, In<3> controls, Maybe
 }
 
 // Transposed motions from knot `first` on: g_states (m,N+1,ndx) -> g_start (m,ndx), g_controls (m,N,nu), and
-// g_theta (m,np), g_friction (m,nc), which start at what `g_theta` and `g_friction` hold.
+// g_theta (m,np), g_friction (m,nc), which start at what `g_theta` and `g_friction` hold. All are NaN of a motion that
+// left the finite numbers.
 nb::tuple rollout_vjp(const TimeStepping &model, In<3> states, In<3> controls, In<3> impulses, In<3> velocities,
                       IntIn<3> modes, In<3> g_states, const Gradient &gradient, Maybe<2> friction, Maybe<2> theta,
                       std::uint64_t first, In<2> g_theta, In<2> g_friction, int threads) {
@@ -86,20 +88,44 @@ nb::tuple rollout_vjp(const TimeStepping &model, In<3> states, In<3> controls, I
              o_theta = make_array<double>({m, np}, &theta_sum), o_friction = make_array<double>({m, nc}, &friction_sum);
   std::copy_n(g_theta.data(), m * np, theta_sum);
   std::copy_n(g_friction.data(), m * nc, friction_sum);
-  std::atomic<bool> ok{true};
   {
     nb::gil_scoped_release release;
     parallel_for(int(m), threads, kernels.step_workspace(s), [&](int i, Arena arena) {
       const TransposedRollout in = {int(N), first, states.data() + i * (N + 1) * nx, controls.data() + i * N * nu,
                                     impulses.data() + i * N * n, velocities.data() + i * N * n,
                                     modes.data() + i * N * nc, g_states.data() + i * (N + 1) * ndx};
-      if (!kernels.rollout_vjp(world.context(i), in, gradient, g_start + i * ndx, g_controls + i * N * nu,
-                               theta_sum + i * np, friction_sum + i * nc, arena))
-        ok = false;
+      double *const out[4] = {g_start + i * ndx, g_controls + i * N * nu, theta_sum + i * np, friction_sum + i * nc};
+      const std::size_t size[4] = {ndx, N * nu, np, nc};
+      const double *last = in.states + N * nx;  // NaN if any state is
+      if (std::all_of(last, last + nx, [](double x) { return std::isfinite(x); }) &&
+          kernels.rollout_vjp(world.context(i), in, gradient, out[0], out[1], out[2], out[3], arena))
+        return;
+      for (int j = 0; j < 4; ++j) std::fill_n(out[j], size[j], std::numeric_limits<double>::quiet_NaN());
     });
   }
-  if (!ok) throw nb::value_error("`states` hold a configuration whose mass matrix is not positive definite");
   return nb::make_tuple(o_start, o_controls, o_theta, o_friction);
+}
+
+// Gradients at states x (K,nx): from coordinates (K,nx) to the tangent space (K,ndx), or back.
+nb::object move_gradient(const SystemHandle &h, In<2> x, In<2> g, bool to_tangent) {
+  const System &s = h.system;
+  const std::size_t K = x.shape(0), nq = s.nq, nv = s.nv, nx = nq + nv, ndx = 2 * nv;
+  const std::size_t from = to_tangent ? nx : ndx, to = to_tangent ? ndx : nx;
+  check_shape("x", x, {K, nx});
+  check_shape("g", g, {K, from});
+  double *out;
+  nb::object result = make_array<double>({K, to}, &out);
+  auto *move = to_tangent ? s.to_tangent : s.to_coordinates;
+  for (std::size_t k = 0; k < K; ++k) {
+    const double *g_k = g.data() + k * from;
+    double *out_k = out + k * to;
+    if (move)
+      move(s.self, x.data() + k * nx, g_k, out_k);
+    else
+      std::copy_n(g_k, nv, out_k);
+    std::copy_n(g_k + from - nv, nv, out_k + to - nv);
+  }
+  return result;
 }
 
 }  // namespace
@@ -107,6 +133,7 @@ nb::tuple rollout_vjp(const TimeStepping &model, In<3> states, In<3> controls, I
 void bind_adjoint(nb::module_ &m) {
   m.def("simulate", &simulate, nb::arg("model"), nb::arg("start"), nb::arg("controls"), nb::arg("previous").none(),
         nb::arg("friction").none(), nb::arg("theta").none(), nb::arg("threads"));
+  m.def("move_gradient", &move_gradient, nb::arg("system"), nb::arg("x"), nb::arg("g"), nb::arg("to_tangent"));
   m.def("rollout_vjp", &rollout_vjp, nb::arg("model"), nb::arg("states"), nb::arg("controls"), nb::arg("impulses"),
         nb::arg("velocities"), nb::arg("modes"), nb::arg("g_states"), nb::arg("gradient"), nb::arg("friction").none(),
         nb::arg("theta").none(), nb::arg("first"), nb::arg("g_theta"), nb::arg("g_friction"), nb::arg("threads"));

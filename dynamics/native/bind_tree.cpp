@@ -152,6 +152,7 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
     y.terms = kernels.varied_tree_terms, y.derivatives = kernels.varied_tree_derivatives;
   }
   y.integrate = kernels.tree_integrate, y.difference = kernels.tree_difference;
+  y.to_tangent = kernels.tree_to_tangent, y.to_coordinates = kernels.tree_to_coordinates;
   y.integrate_jacobians = kernels.tree_integrate_jacobians;
   y.difference_jacobian = kernels.tree_difference_jacobian;
   h.storage = s;

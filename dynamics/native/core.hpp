@@ -85,11 +85,15 @@ struct System {
                       const double *a, const double *u, const double *f, const double *w,
                       double *r_q, double *r_v, double *Jw_q, double *phi_q,
                       double *r_theta, double *Jw_theta, double *phi_theta, Arena) = nullptr;
-  // Manifold of q; all four null where q is Euclidean (nq = nv).
+  // Manifold of q; all of these null where q is Euclidean (nq = nv).
   void (*integrate)(const void *self, const double *q, const double *dq, double *q_out) = nullptr;
   void (*difference)(const void *self, const double *q0, const double *q1, double *dq) = nullptr;  // q1 (-) q0
   // q_out = q (+) dq: d q_out / d q and d q_out / d dq, tangent (nv,nv) each.
   void (*integrate_jacobians)(const void *self, const double *q, const double *dq, double *Dq, double *Dv) = nullptr;
+  // Gradients between coordinates of q and the tangent space there: g (nv) = (d (q (+) xi) / d xi)' g_q, and
+  // g_q (nq) = (d xi / d q')' g of xi = normalized(q') (-) q at q' = q, which may be off the manifold.
+  void (*to_tangent)(const void *self, const double *q, const double *g_q, double *g) = nullptr;
+  void (*to_coordinates)(const void *self, const double *q, const double *g, double *g_q) = nullptr;
   // d (q1 (-) q0) / d q1, tangent (nv,nv).
   void (*difference_jacobian)(const void *self, const double *q0, const double *q1, double *D) = nullptr;
 };

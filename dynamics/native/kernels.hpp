@@ -41,6 +41,8 @@ struct Kernels {
   decltype(System::derivatives) varied_tree_derivatives;
   decltype(System::integrate) tree_integrate;
   decltype(System::difference) tree_difference;
+  decltype(System::to_tangent) tree_to_tangent;
+  decltype(System::to_coordinates) tree_to_coordinates;
   decltype(System::integrate_jacobians) tree_integrate_jacobians;
   decltype(System::difference_jacobian) tree_difference_jacobian;
 

@@ -128,6 +128,10 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         lambda g, **a: MODEL.step_vjp(*a.values(), g, EXACT, 1),
         {**STEPS, "g": Z((3, 4))},
     ),
+    "move_gradient": (
+        lambda **a: _native.move_gradient(SYSTEM, **a, to_tangent=True),
+        {"x": Z((3, 4)), "g": Z((3, 4))},
+    ),
     "simulate": (
         lambda **a: _native.simulate(MODEL, **a, threads=1),
         {
