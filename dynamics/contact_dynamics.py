@@ -85,7 +85,8 @@ class ContactDynamics(Dynamics):
     Args:
         system: M, c, B, J, phi and their derivatives.
         time_step: h [s].
-        friction: coefficient of every contact, or one for each, (nc,), >= 0 [-].
+        friction: coefficient of every contact, one for each, (nc,), or one for each with tangent
+            rows, >= 0 [-]; ignored where a contact has none.
         theta: offsets of the system's own parameters from their nominal values, (np,); none by
             default.
         threads: how many threads share the knots and step sizes of one call.
@@ -113,7 +114,7 @@ class ContactDynamics(Dynamics):
             )
         self.system = system
         self.time_step = positive("time_step", time_step)
-        self.friction = as_vector("friction", friction, native.nc)
+        self.friction = _friction(friction, system.contact_dims)
         if (self.friction < 0).any():
             raise ValueError(f"`friction` must be >= 0, got {self.friction.min():g}")
         self.theta = None if theta is None else as_vector("theta", theta, native.np)
@@ -134,7 +135,8 @@ class ContactDynamics(Dynamics):
         return type(self), arguments
 
     def __repr__(self) -> str:
-        friction = ", ".join(f"{mu:g}" for mu in np.unique(self.friction))
+        rubs = np.array(self.system.contact_dims, int) > 1
+        friction = ", ".join(f"{mu:g}" for mu in np.unique(self.friction[rubs]))
         return (
             f"<ContactDynamics of {type(self.system).__name__}: nx {self.nx}, nu {self.nu}, "
             f"contacts {self.nc}, time step {self.time_step:g} s, friction {friction or 'none'}>"
@@ -143,8 +145,8 @@ class ContactDynamics(Dynamics):
     @property
     def contact_names(self) -> tuple[str, ...]:
         """What the system calls its contacts, or "contact 0", "contact 1", ..."""
-        contacts = getattr(self.system, "contacts", (None,) * self.nc)
-        return tuple(getattr(c, "name", "") or f"contact {i}" for i, c in enumerate(contacts))
+        names = getattr(self.system, "contact_names", ("",) * self.nc)
+        return tuple(name or f"contact {i}" for i, name in enumerate(names))
 
     def step(self, x: ArrayLike, u: ArrayLike) -> Step:
         """The hard step from x (..., nx) under u (..., nu); the solve starts cold."""
@@ -385,6 +387,20 @@ def _over(ground: Shape, system: System) -> System:
         )
     over: System = system.with_ground(ground)
     return over
+
+
+def _friction(value: ArrayLike, dims: tuple[int, ...]) -> Array:
+    """mu (nc,) from one number, one for each contact or one for each with tangent rows."""
+    rubs = np.array(dims, int) > 1
+    try:
+        skips_limits = np.shape(value) == (rubs.sum(),) != rubs.shape
+    except ValueError:  # rows of different lengths
+        skips_limits = False
+    if not skips_limits:
+        return as_vector("friction", value, len(dims))
+    mu = np.zeros(len(dims))
+    mu[rubs] = as_vector("friction", value, int(rubs.sum()))
+    return mu
 
 
 def _optional(name: str, value: Array | None, shape: tuple[int, ...]) -> Array | None:

@@ -64,13 +64,18 @@ class Robot:
 
     @property
     def contact_dims(self) -> tuple[int, ...]:
-        """Three rows (T1, T2, N) for each contact."""
+        """Three rows (T1, T2, N) for each contact, one for each joint limit that is one."""
         return self.system.contact_dims
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the coordinates of q."""
         return self.system.names
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Names of the candidate contacts, then of the joint limits that are contacts."""
+        return self.system.contact_names
 
     @property
     def contacts(self) -> Sequence[ContactPoint]:

@@ -134,6 +134,7 @@ class SymbolicSystem:
         self.actuation = expression("actuation", actuation, (nv, self.nu))
         rows = [contact_rows(i, c, self.q, self.v) for i, c in enumerate(contacts)]
         self.contacts = tuple(contacts)
+        self.contact_names = tuple(contact.name for contact in contacts)
         self.contact_dims = tuple(int(J.shape[0]) for J, _ in rows)
         self.contact_jacobian = ca.vertcat(ca.SX(0, nv), *(J for J, _ in rows))
         self.gaps = ca.vertcat(ca.SX(0, 1), *(phi for _, phi in rows))

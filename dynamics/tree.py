@@ -9,6 +9,7 @@ Jacobians with their derivatives in closed form (dynamics/native/tree.inc).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +21,14 @@ from cito.dynamics import _native
 from cito.dynamics.candidates import ContactPoint, check_contacts
 from cito.dynamics.parameters import Parameter, parameter_names, parameter_table
 from cito.dynamics.shapes import Plane, Shape
-from cito.dynamics.types import Array, as_array, freeze, positive, without_native
+from cito.dynamics.types import (
+    Array,
+    as_array,
+    as_limits,
+    freeze,
+    positive,
+    without_native,
+)
 
 JOINTS = ("free", "revolute", "prismatic")
 Joint = Literal["free", "revolute", "prismatic"]
@@ -41,6 +49,7 @@ class Body:
         axis: of the joint in its frame, (3,); normalized here.
         armature: reflected inertia of the drive [kg m^2 or kg].
         damping: [N m s/rad or N s/m].
+        lower, upper: limits of the joint [rad or m]; infinite by default, always of a free joint.
     """
 
     name: str
@@ -54,6 +63,8 @@ class Body:
     axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     armature: float = 0.0
     damping: float = 0.0
+    lower: float = -math.inf
+    upper: float = math.inf
 
     def __post_init__(self) -> None:
         set_, label = object.__setattr__, f"body {self.name!r}"
@@ -77,6 +88,16 @@ class Body:
             raise ValueError(f"`inertia` of {label} must be symmetric")
         if np.linalg.eigvalsh(self.inertia)[0] < -1e-12:
             raise ValueError(f"`inertia` of {label} must be positive semidefinite")
+        limits = as_limits(f"lower and upper of {label}", (self.lower, self.upper), 2)
+        assert limits is not None
+        if not limits[0] <= limits[1]:
+            raise ValueError(
+                f"`lower` of {label} must be <= upper, got {limits[0]:g}, {limits[1]:g}"
+            )
+        if self.joint == "free" and np.isfinite(limits).any():
+            raise ValueError(f"`lower` and `upper` of {label} must be infinite: its joint is free")
+        set_(self, "lower", float(limits[0]))
+        set_(self, "upper", float(limits[1]))
         freeze(self)
 
 
@@ -92,6 +113,8 @@ class TreeSystem:
         ground: what every `ContactPoint` may touch: a `Plane` or a `HeightField`, or another shape
             on the world.
         parameters: which numbers theta offsets from their nominal values, none by default.
+        joint_limits: whether the finite limits of the joints are contacts too, one-dimensional
+            and without friction, after the contacts with the ground.
     """
 
     bodies: Sequence[Body]
@@ -100,6 +123,7 @@ class TreeSystem:
     gravity: float = 9.81
     ground: Shape = field(default_factory=Plane)
     parameters: Sequence[Parameter] = ()
+    joint_limits: bool = False
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -144,8 +168,25 @@ class TreeSystem:
 
     @property
     def contact_dims(self) -> tuple[int, ...]:
-        """Three rows (T1, T2, N) for each contact."""
-        return (3,) * len(self.contacts)
+        """Three rows (T1, T2, N) for each contact with the ground, one for each joint limit."""
+        return (3,) * len(self.contacts) + (1,) * len(self._limits)
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Names of the contacts, and "knee lower", "knee upper" of the joint limits."""
+        sides = {1: "lower", -1: "upper"}
+        limits = (f"{self.bodies[i].name} {sides[side]}" for i, side, _ in self._limits)
+        return (*(contact.name for contact in self.contacts), *limits)
+
+    @property
+    def _limits(self) -> list[tuple[int, int, float]]:
+        """Body, side (1: the joint stays above, -1: below) and value of each joint limit."""
+        sides = [
+            (i, side, limit)
+            for i, body in enumerate(self.bodies)
+            for side, limit in ((1, body.lower), (-1, body.upper))
+        ]
+        return [row for row in sides if self.joint_limits and math.isfinite(row[2])]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -199,4 +240,7 @@ class TreeSystem:
             shape_body=np.array([index.get(getattr(c, "other", ""), -1) for c in contacts], "i4"),
             shapes=[getattr(c, "shape", self.ground).native for c in contacts],
             parameters=parameter_table(self.parameters, bodies, contacts),
+            limit_body=np.array([i for i, _, _ in self._limits], "i4"),
+            limit_side=np.array([side for _, side, _ in self._limits], "i4"),
+            limit=np.array([limit for _, _, limit in self._limits], float),
         )

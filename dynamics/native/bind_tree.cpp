@@ -15,8 +15,8 @@ namespace {
 struct TreeStorage {
   Tree tree;
   std::vector<int> parent, type, iq, iv, depth, path, body, up, curved_first, curved_size, point_body, shape_body, support_start,
-      support, side, dim, row, kind, of, component;
-  std::vector<double> placement, axis, mass, com, inertia, armature, damping, actuation, point, radius;
+      support, side, dim, row, kind, of, component, limit_body, limit_side;
+  std::vector<double> placement, axis, mass, com, inertia, armature, damping, actuation, point, radius, limit;
   std::vector<ShapeHandle> shape_handles;
   std::vector<Shape> shape;
 };
@@ -89,10 +89,33 @@ void read_parameters(const IntIn<2> &rows, TreeStorage &s) {
   t.parameter_axis = s.component.data();
 }
 
+void add_limits(TreeStorage &s, const IntIn<1> &body, const IntIn<1> &side, const In<1> &limit) {
+  Tree &t = s.tree;
+  check_range("limit_body", body, 0, t.nb - 1);
+  check_shape("limit_side", side, {body.size()});
+  check_shape("limit", limit, {body.size()});
+  for (std::size_t l = 0; l < body.size(); ++l) {
+    if (side.data()[l] != 1 && side.data()[l] != -1) refuse("limit_side", "be 1 or -1 each");
+    if (s.type[body.data()[l]] == joint_free) refuse("limit_body", "not be moved by a free joint");
+  }
+  s.limit_body = copied(body), s.limit_side = copied(side), s.limit = copied<1>(limit);
+  t.nl = int(body.size()), t.limit_body = s.limit_body.data(), t.limit_side = s.limit_side.data();
+  t.limit = s.limit.data();
+}
+
+// Three rows for each contact point, then one for each joint limit.
+void lay_out_contacts(TreeStorage &s) {
+  s.dim.assign(s.tree.nc, 3);
+  s.dim.resize(s.tree.nc + s.tree.nl, 1);
+  int n = 0;
+  for (int d : s.dim) s.row.push_back(n), n += d;
+  checked_size("contacts", n);
+}
+
 SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> axis, In<1> mass, In<2> com,
                          In<2> inertia, In<1> armature, In<1> damping, In<2> actuation, double gravity,
                          IntIn<1> point_body, In<2> point, In<1> radius, IntIn<1> shape_body,
-                         std::vector<ShapeHandle> shapes, IntIn<2> parameters) {
+                         std::vector<ShapeHandle> shapes, IntIn<2> parameters, IntIn<1> limit_body, IntIn<1> limit_side, In<1> limit) {
   const std::size_t bodies = checked_size("parent", parent.size()), contacts = point_body.size();
   check_shape("type", type, {bodies});
   check_range("type", type, joint_free, joint_prismatic);
@@ -137,12 +160,12 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   t.shape = s->shape.data(), t.shape_body = s->shape_body.data();
   t.support_start = s->support_start.data(), t.support = s->support.data(), t.side = s->side.data();
   read_parameters(parameters, *s);
-  s->dim.assign(t.nc, 3);
-  for (int i = 0; i < t.nc; ++i) s->row.push_back(3 * i);
+  add_limits(*s, limit_body, limit_side, limit);
+  lay_out_contacts(*s);
 
   SystemHandle h;
   System &y = h.system;
-  y.self = &t, y.nq = t.nq, y.nv = t.nv, y.nu = t.nu, y.nc = t.nc, y.n = 3 * t.nc;
+  y.self = &t, y.nq = t.nq, y.nv = t.nv, y.nu = t.nu, y.nc = t.nc + t.nl, y.n = 3 * t.nc + t.nl;
   y.dim = s->dim.data(), y.row = s->row.data(), y.workspace = kernels.tree_workspace(t);
   y.up = s->up.data(), y.curved = int(s->curved_first.size());
   y.curved_first = s->curved_first.data(), y.curved_size = s->curved_size.data();
@@ -165,7 +188,8 @@ void bind_tree(nb::module_ &m) {
   m.def("tree_system", &tree_system, nb::arg("parent"), nb::arg("type"), nb::arg("placement"), nb::arg("axis"),
         nb::arg("mass"), nb::arg("com"), nb::arg("inertia"), nb::arg("armature"), nb::arg("damping"),
         nb::arg("actuation"), nb::arg("gravity"), nb::arg("point_body"), nb::arg("point"), nb::arg("radius"),
-        nb::arg("shape_body"), nb::arg("shapes"), nb::arg("parameters"));
+        nb::arg("shape_body"), nb::arg("shapes"), nb::arg("parameters"), nb::arg("limit_body"), nb::arg("limit_side"),
+        nb::arg("limit"));
 }
 
 }  // namespace cito

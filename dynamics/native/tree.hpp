@@ -59,6 +59,10 @@ struct Tree {
   // theta (np): kind, the body (of a point: the contact) it belongs to, and the axis of an offset
   int np = 0;
   const int *parameter_kind = nullptr, *parameter_of = nullptr, *parameter_axis = nullptr;  // (np)
+  // joint limits, after the contact points: side 1 keeps q above the limit, -1 below
+  int nl = 0;
+  const int *limit_body = nullptr, *limit_side = nullptr;  // (nl)
+  const double *limit = nullptr;         // (nl) [rad or m]
 };
 
 }  // namespace cito

@@ -84,6 +84,9 @@ TREE: dict[str, Any] = {
     "shape_body": integers(-1),
     "shapes": [GROUND],
     "parameters": np.array([[0, 1, 0], [3, 1, 2], [4, 0, 1]], np.int32),
+    "limit_body": integers(1),
+    "limit_side": integers(-1),
+    "limit": Z(1),
 }
 RICCATI: dict[str, Any] = {
     "f_x": Z((3, 4, 4)),
@@ -262,6 +265,8 @@ def test_every_length_is_checked(call: str, name: str, axis: int, change: int) -
         ("tree_system", "type", integers(0, 3)),
         ("tree_system", "point_body", integers(2)),
         ("tree_system", "point_body", integers(-1)),
+        *(("tree_system", "limit_body", integers(i)) for i in (-1, 0, 2)),
+        *(("tree_system", "limit_side", integers(i)) for i in (-2, 0, 2)),
         *(
             ("tree_system", "parameters", integers(*row).reshape(1, 3))
             for row in ((5, 0, 0), (-1, 0, 0), (0, 2, 0), (4, 1, 0), (3, -1, 0), (3, 0, 3))

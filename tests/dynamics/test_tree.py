@@ -14,7 +14,7 @@ from cito.dynamics.shapes import contact_frame
 from cito.dynamics.tree import Body, TreeSystem
 from tests.reference.trees import random_state, random_tree
 
-TREES = [random_tree(seed, floating=seed % 2 == 0) for seed in range(6)]
+TREES = [random_tree(seed, floating=seed % 2 == 0, limits=seed > 3) for seed in range(6)]
 
 
 @pytest.mark.parametrize("tree", TREES)

@@ -64,6 +64,7 @@ def by_hand(tree: TreeSystem, theta: np.ndarray) -> TreeSystem:
 TREES = {
     "floating": random_tree(0, bodies=6),
     "fixed": random_tree(2, bodies=6, floating=False),
+    "limited": random_tree(3, bodies=6, limits=True),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,15 +49,20 @@ def random_bodies(
     return parts
 
 
-def random_tree(seed: int, bodies: int = 8, floating: bool = True, contacts: int = 3) -> TreeSystem:
-    """One tree with sphere contacts over a slope."""
+def random_tree(
+    seed: int, bodies: int = 8, floating: bool = True, contacts: int = 3, limits: bool = False
+) -> TreeSystem:
+    """One tree with sphere contacts over a slope, on demand with limits of some joints."""
     rng = np.random.default_rng(seed)
     parts = random_bodies(rng, bodies, floating)
     points = [
         ContactPoint(f"c{i}", f"b{rng.integers(bodies)}", 0.2 * rng.standard_normal(3), 0.02 * i)
         for i in range(contacts)
     ]
-    return TreeSystem(parts, points, ground=Plane([0.2, -0.1, 1.0], 0.05))
+    for i in range(1, bodies if limits else 0):
+        sides = {"lower": -0.5 if i % 2 else -np.inf, "upper": 0.5 if i % 3 == 1 else np.inf}
+        parts[i] = replace(parts[i], **sides)
+    return TreeSystem(parts, points, ground=Plane([0.2, -0.1, 1.0], 0.05), joint_limits=limits)
 
 
 def random_forest(seed: int, contacts: Sequence[ContactPoint]) -> TreeSystem:

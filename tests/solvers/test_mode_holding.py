@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from cito.dynamics import ContactDynamics, Exact, point_mass
+from cito.dynamics.tree import Body, TreeSystem
 from cito.problems import ControlCost, Problem, StateCost
 from cito.problems.objective import Objective
+from cito.solvers.ddp import solve_ddp
 from cito.solvers.mode_holding import hold_modes
 from cito.solvers.search import Neighbourhood, roll_out
 from tests.reference.systems import contact_free
@@ -87,6 +89,20 @@ def test_agrees_with_the_exact_step_where_no_margin_is_met():
     held, plain = hold_modes(n), n.search(Exact(), 0.0)
     assert held.best.merit == pytest.approx(plain.best.merit, rel=1e-9)
     assert held.expected == pytest.approx(plain.expected, rel=1e-9)
+
+
+def test_keeps_a_joint_on_its_stop():
+    """Asked to go beyond the stop, the optimum arrives there and rests on it."""
+    arm = Body("arm", None, "revolute", 1.0, [0.3, 0, 0], 0.01 * np.eye(3), upper=1.0)
+    dynamics = ContactDynamics(TreeSystem([arm], gravity=0.0, joint_limits=True), H)
+    costs = (StateCost([10.0, 1], [1.5, 0], knots="all"), ControlCost([1e-2]))
+    problem = Problem("stop", dynamics, np.zeros(2), 20, costs)
+    solution = solve_ddp(problem)
+    angle, arrival = solution.states[1:, 0], int(np.argmax(solution.modes[:, 0]))
+    assert solution.converged and 5 < arrival < 15 and angle[arrival - 1] < 1 - 1e-3
+    assert np.allclose(angle[arrival:], 1.0, rtol=0, atol=1e-9)
+    # Once there it need not press, and pressing costs.
+    assert np.abs(solution.controls[arrival + 1 :]).max() < 1e-6
 
 
 def test_none_without_contact():
