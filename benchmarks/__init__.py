@@ -14,6 +14,7 @@ BENCHMARKS = {
     "contact": "cito.benchmarks.contact",
     "ddp": "cito.benchmarks.ddp",
     "reference": "cito.benchmarks.reference",
+    "peers": "cito.benchmarks.peers",
 }
 SUMMARIES = {
     "planar": "every gradient and solver on the three planar tasks, against the proven optimum",
@@ -21,4 +22,5 @@ SUMMARIES = {
     "contact": "the contact kernels: how often they solve, how well, how fast",
     "ddp": "what one iteration of DDP costs, and where the time goes",
     "reference": "time to a proof, and whether independent solvers find the same",
+    "peers": "the step and its Jacobians beside MuJoCo, Crocoddyl and Pinocchio",
 }

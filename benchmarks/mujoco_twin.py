@@ -51,15 +51,17 @@ def mujoco_model(
     States convert with `cito.from_mujoco` and `cito.to_mujoco`.
 
     Args:
-        system: every body with a mass, free bodies placed in the world's frame, each control
-            driving one joint, contacts with a plane ground.
+        system: every body with a mass and followed by its descendants (MuJoCo's order), free
+            bodies placed in the world's frame, each control driving one joint, contacts with a
+            plane ground.
         time_step: [s].
         friction: of every contact, or one for each, (nc,) [-].
         contact: MuJoCo's contact parameters.
         integrator: "Euler", "implicitfast", "RK4", ...
 
     Raises:
-        ValueError: other ground than a plane, or contacts between bodies.
+        ValueError: other ground than a plane, contacts between bodies, or bodies in another order
+            than MuJoCo's.
     """
     import mujoco
 
@@ -89,7 +91,11 @@ def mujoco_model(
   </worldbody>
   <actuator>{_motors(system)}</actuator>
 </mujoco>"""
-    return mujoco.MjModel.from_xml_string(text)
+    model = mujoco.MjModel.from_xml_string(text)
+    order = [model.body(i).name for i in range(1, model.nbody)]
+    if order != [body.name for body in system.bodies]:
+        raise ValueError(f"`system` must have its bodies in the order {', '.join(order)}")
+    return model
 
 
 def _bodies(

@@ -29,6 +29,10 @@ def bench(arguments: argparse.Namespace) -> int:
         if name != "random":
             raise ValueError(f"--seeds is for the benchmark random, not for {name}")
         options["seeds"] = seed_range(arguments.seeds)
+    if arguments.crocoddyl_python is not None:
+        if name != "peers":
+            raise ValueError(f"--crocoddyl-python is for the benchmark peers, not for {name}")
+        options["crocoddyl_python"] = arguments.crocoddyl_python
     folder = output_folder("--out", arguments.out)
     module = import_module(BENCHMARKS[name])
     streamed = hasattr(module, "WIDTHS") and not arguments.json and not sys.stdout.isatty()

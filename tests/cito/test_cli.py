@@ -235,6 +235,14 @@ MISUSE = {
     "out-is-nowhere": (["solve", "traverse", "--out", "/proc/none"], "cannot write to /proc/none"),
     "bench": (["bench", "plannar"], "did you mean planar?"),
     "bench-seeds": (["bench", "planar", "--seeds", "0:3"], "--seeds is for the benchmark random"),
+    "bench-crocoddyl": (
+        ["bench", "ddp", "--crocoddyl-python", "x"],
+        "--crocoddyl-python is for the benchmark peers, not for ddp",
+    ),
+    "bench-no-crocoddyl": (
+        ["bench", "peers", "--crocoddyl-python", "/nowhere/python"],
+        "--crocoddyl-python must name a Python, there is none at /nowhere/python",
+    ),
     "figure": (["figure", "17"], "unknown figure '17'"),
 }
 

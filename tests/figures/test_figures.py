@@ -213,5 +213,24 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_unknown_figure_is_named() -> None:
-    with pytest.raises(ValueError, match="`name` must be one of 1, 2, 3, 4, got '99'"):
+    with pytest.raises(ValueError, match="`name` must be one of 1, 2, 3, 4, scaling, got '99'"):
         figures.make("99", Path("nowhere"))
+
+
+# --- figure scaling
+
+
+def test_scaling_is_drawn_from_every_robot_measured(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cito.benchmarks import scaling
+
+    sizes = [
+        scaling.Scaled(curve, f"robot {k}", 5 + k, 2 + k, 2.0, 3.0, 1.0 + k, 2.0, 3.0, 40.0)
+        for curve in ("dof", "contacts", "robots")
+        for k in range(3)
+    ]
+    monkeypatch.setattr(scaling, "measured", lambda quick: iter(sizes))
+    run = made("scaling", folder)
+    assert run.arrays["robot"].tolist() == [size.robot for size in sizes]
+    assert run.arrays["cito_step"].tolist() == [size.cito_step for size in sizes]
