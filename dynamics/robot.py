@@ -102,6 +102,7 @@ def load_robot(
     feet: Sequence[str] | None = None,
     floating_base: bool | None = None,
     contacts: Sequence[str] = (),
+    joint_limits: bool = False,
 ) -> Robot:
     """Read a robot from an MJCF file (.xml) or a URDF file.
 
@@ -114,6 +115,8 @@ def load_robot(
             without a link called world floats.
         contacts: what else may touch the ground, named in the same way, e.g. the trunk (a box has
             eight corners here). Several contacts of one name get numbers: "trunk.1", "trunk.2".
+        joint_limits: whether the limits of the joints are contacts too, one-dimensional and after
+            the others; else they are only stated.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -135,7 +138,7 @@ def load_robot(
                 from cito.dynamics.robot_urdf import read_urdf
 
                 file = read_urdf(source, root, floating_base)
-            return assemble(file, feet, contacts)
+            return assemble(file, feet, contacts, joint_limits)
     except ValueError as error:
         if str(source) in str(error):
             raise

@@ -19,7 +19,10 @@ NEGLIGIBLE = 1e-12  # moment of inertia [kg m^2]
 
 
 def assemble(
-    file: RobotFile, feet: Sequence[str] | None = None, contacts: Sequence[str] = ()
+    file: RobotFile,
+    feet: Sequence[str] | None = None,
+    contacts: Sequence[str] = (),
+    joint_limits: bool = False,
 ) -> Robot:
     """The robot with its contacts, its drives and its stance.
 
@@ -34,7 +37,9 @@ def assemble(
     actuated = [joint for joint in file.joints if joint in file.torque_limits]
     if not actuated:
         file.warnings.append("The file has no actuators: the robot has no controls.")
-    system = TreeSystem(file.bodies, points, _actuation(file, actuated), file.gravity)
+    system = TreeSystem(
+        file.bodies, points, _actuation(file, actuated), file.gravity, joint_limits=joint_limits
+    )
     _check_mass_matrix(system, pose, file.source)
     friction = np.array([item.friction for item in chosen])
     velocities = file.velocity_limits

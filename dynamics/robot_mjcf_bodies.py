@@ -80,6 +80,8 @@ def _add_joint(mujoco: Any, model: Any, file: RobotFile, k: int, name: str, plac
     turn = axis_rotation(axis, -reference) if hinge == "revolute" else np.eye(3)
     shift = np.zeros(3) if hinge == "revolute" else -reference * axis
     name = name or f"{model.body(model.jnt_bodyid[k]).name}:{joint}"
+    limited = bool(model.jnt_limited[k])
+    lower, upper = map(float, model.jnt_range[k] if limited else (-np.inf, np.inf))
     file.bodies.append(
         Body(
             name,
@@ -91,12 +93,12 @@ def _add_joint(mujoco: Any, model: Any, file: RobotFile, k: int, name: str, plac
             axis=axis,
             armature=float(model.dof_armature[dof]),
             damping=damping,
+            lower=lower,
+            upper=upper,
         )
     )
     file.joints.append(joint)
-    limited = bool(model.jnt_limited[k])
-    lower, upper = model.jnt_range[k] if limited else (-np.inf, np.inf)
-    file.joint_limits.append((float(lower), float(upper)))
+    file.joint_limits.append((lower, upper))
     return Place(name, np.eye(3), -anchor)
 
 

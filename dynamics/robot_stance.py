@@ -54,17 +54,18 @@ def body_poses(bodies: Sequence[Body], q: Array) -> dict[str, Pose]:
 def on_the_ground(system: TreeSystem, q: Array) -> Array:
     """q (nq,) lifted or lowered so that the lowest contact touches, where anything can lift it."""
     q = q.copy()
-    if not system.contacts:
+    nc = len(system.contacts)  # joint limits come after these
+    if not nc:
         return q
     *_, J, phi = _native.system_terms(system.native, None, q, np.zeros(system.native.nv))
     if system.bodies[0].joint == "free":
         vertical = 2
     else:  # a joint that lifts all contacts alike
-        lifts = np.flatnonzero((np.abs(J[2::3] - 1) < 1e-9).all(axis=0))
+        lifts = np.flatnonzero((np.abs(J[2 : 3 * nc : 3] - 1) < 1e-9).all(axis=0))
         if not len(lifts):
             return q
         vertical = int(lifts[0])
-    q[vertical] -= phi.min()
+    q[vertical] -= phi[:nc].min()
     return q
 
 

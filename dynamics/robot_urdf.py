@@ -130,6 +130,8 @@ def _add_body(file: RobotFile, name: str, joint: UrdfJoint, place: Place) -> Non
             rotation=place.rotation,
             axis=joint.axis,
             damping=joint.damping,
+            lower=joint.limits[0],
+            upper=joint.limits[1],
         )
     )
     if joint.friction != 0:

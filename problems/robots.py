@@ -21,6 +21,7 @@ def load_robot(
     feet: Sequence[str] | None = None,
     floating_base: bool | None = None,
     contacts: Sequence[str] = (),
+    joint_limits: bool = False,
 ) -> _robot.Robot:
     """A robot that comes with the package, or one of your own from a file.
 
@@ -32,16 +33,19 @@ def load_robot(
         floating_base: whether the base moves freely; by default as the file has it, and a URDF
             without a link called world floats.
         contacts: what else may touch the ground, named in the same way: ["trunk", "*_knee"].
+        joint_limits: whether the limits of the joints are contacts too, one-dimensional and after
+            the others; else they are only stated.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: no such robot, or the file is none a tree can hold; names what and where.
     """
     if isinstance(name_or_path, str) and name_or_path in robots():
-        return _robot.load_robot(MODELS / f"{name_or_path}.xml", feet, floating_base, contacts)
+        path = MODELS / f"{name_or_path}.xml"
+        return _robot.load_robot(path, feet, floating_base, contacts, joint_limits)
     path = Path(name_or_path)
     if not path.suffix and len(path.parts) <= 1 and not path.exists():
         near = difflib.get_close_matches(str(path), robots(), 1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(robots())}"
         raise ValueError(f"`name_or_path` is no robot and no file: {str(path)!r}; {hint}")
-    return _robot.load_robot(path, feet, floating_base, contacts)
+    return _robot.load_robot(path, feet, floating_base, contacts, joint_limits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from cito.dynamics import Bundled, ContactDynamics, Exact, FullCone, Randomized,
 from cito.dynamics.candidates import ContactPoint
 from cito.dynamics.check import check_gradients, check_transition
 from cito.dynamics.tree import Body, TreeSystem
+from cito.problems.robots import load_robot
 from tests.reference.step import hard_solve
 
 GRADIENTS = [
@@ -218,3 +220,27 @@ def test_wrong_friction_is_refused(friction) -> None:
 def test_wrong_limits_are_refused(change, message) -> None:
     with pytest.raises(ValueError, match=message):
         Body(**{"name": "link", "parent": None, "joint": "revolute", "mass": 1.0, **change})
+
+
+def test_limits_of_a_robot_from_a_file() -> None:
+    plain, limited = load_robot("hopper"), load_robot("hopper", joint_limits=True)
+    assert plain.contact_names == ("foot",)
+    sides = ("thigh lower", "thigh upper", "shank lower", "shank upper")
+    assert limited.contact_names == ("foot", *sides)
+    assert np.array_equal(plain.stance, limited.stance)
+    *_, phi = _native.system_terms(limited.native, None, limited.stance, np.zeros(5))
+    (hip, knee), angles = limited.joint_limits[-2:], limited.stance[-2:]
+    expected = [angles[0] - hip[0], hip[1] - angles[0], angles[1] - knee[0], knee[1] - angles[1]]
+    assert np.allclose(phi, [0, *expected], rtol=0, atol=1e-9)
+    assert ContactDynamics(limited, H, limited.friction).friction.tolist() == [0.8, 0, 0, 0, 0]
+
+
+def test_a_robot_at_its_limit_stands_on_the_ground(tmp_path: Path) -> None:
+    """The lowest foot touches, whichever limit is nearer."""
+    model = """<mujoco><worldbody><body name="trunk" pos="0 0 1"><freejoint/>
+      <geom type="box" size=".1 .1 .1"/><body name="leg"><joint name="hip" range="0 90"/>
+      <geom name="foot" type="sphere" size=".05" pos="0 0 -.5"/></body></body></worldbody></mujoco>"""
+    (tmp_path / "robot.xml").write_text(model)
+    robot = load_robot(tmp_path / "robot.xml", joint_limits=True)
+    *_, phi = _native.system_terms(robot.native, None, robot.stance, np.zeros(7))
+    assert np.allclose(phi, [0, 0, np.pi / 2], rtol=0, atol=1e-12)
