@@ -18,6 +18,7 @@ from cito.dynamics.tree import Body, TreeSystem
 from cito.dynamics.types import Array, as_vector
 
 POINT_RADIUS = 1e-6  # [m] MuJoCo's spheres must have one
+NEVER = 1e6  # [rad or m] a limit where there is none
 
 
 class Contact(NamedTuple):
@@ -95,7 +96,20 @@ def mujoco_model(
     order = [model.body(i).name for i in range(1, model.nbody)]
     if order != [body.name for body in system.bodies]:
         raise ValueError(f"`system` must have its bodies in the order {', '.join(order)}")
+    if system.joint_limits:
+        _set_limits(model, system, (time_constant * time_step, ratio), contact.solimp)
     return model
+
+
+def _set_limits(
+    model: Any, system: TreeSystem, solref: tuple[float, float], solimp: tuple[float, ...]
+) -> None:
+    """Limits of the joints, as stiff as the contacts; joint i is that of body i."""
+    model.jnt_solref[:], model.jnt_solimp[:] = solref, solimp
+    for i, body in enumerate(system.bodies):
+        limits = np.array([body.lower, body.upper])
+        model.jnt_limited[i] = np.isfinite(limits).any()
+        model.jnt_range[i] = np.clip(limits, -NEVER, NEVER)
 
 
 def _bodies(

@@ -272,6 +272,29 @@ def test_dropped_ball_slides_then_rolls_at_five_sevenths_of_its_speed() -> None:
     assert np.abs(hard.states - soft.states)[:, :3].max() < 0.01
 
 
+def test_pendulum_falls_on_its_stop_and_rests_there() -> None:
+    """Released from the horizontal it hits the lower stop without rebound and is held by it."""
+    h, steps, mass, length, lower = 5e-4, 1600, 0.7, 0.3, -0.4
+    swinging = Body(
+        "bob", None, "revolute", mass, np.array([length, 0, 0]), 1e-3 * np.eye(3),
+        axis=np.array([0, -1.0, 0]), armature=0.01, damping=0.02, lower=lower,
+    )  # fmt: skip
+    system = TreeSystem([swinging], joint_limits=True)
+    x0, law = np.zeros(2), lambda x: np.zeros(1)
+    dynamics, model = ContactDynamics(system, h), mujoco_model(system, h)
+    hard = [x0]
+    for _ in range(steps):
+        step = dynamics.step(hard[-1], law(x0))
+        hard.append(step.state)
+    soft = theirs(model, system, x0, steps, law).states
+    assert min(x[0] for x in hard) > lower - 1e-9
+    assert np.abs(hard - soft)[:, 0].max() < 4e-3  # 2 h times the speed of the impact
+    assert soft[-1, 0] == pytest.approx(lower, abs=1e-4)
+    assert hard[-1] == pytest.approx([lower, 0], abs=1e-9)
+    torque = mass * G * length * np.cos(lower)
+    assert step.impulse[0] / h == pytest.approx(torque, rel=1e-9)
+
+
 # --- robots with feet
 
 
