@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cito.benchmarks.standing import Standing
 from cito.dynamics.conversions import to_mujoco
+from cito.dynamics.types import Array
 
 DIFFERENCE = 1e-6  # of mjd_transitionFD
 
@@ -35,6 +37,16 @@ class MujocoPeer:
         self._rollout = rollout.Rollout(nthread=0 if threads == 1 else threads)
         ndx, nu = 2 * model.nv, model.nu
         self.f_x, self.f_u = np.zeros((count, ndx, ndx)), np.zeros((count, ndx, nu))
+
+    @cached_property
+    def _accelerations(self) -> Array:
+        """Of every state, (K, nv)."""
+        found = np.zeros((len(self.qpos), self.model.nv))
+        for k, qacc in enumerate(found):
+            self._set(self.datas[0], k)
+            self._mujoco.mj_forward(self.model, self.datas[0])
+            qacc[:] = self.datas[0].qacc
+        return found
 
     def close(self) -> None:
         """End the threads."""
@@ -67,10 +79,14 @@ class MujocoPeer:
         self._mujoco.mj_step(self.model, self.datas[0])
 
     def jacobians(self, centred: bool) -> None:
-        """f_x, f_u of every state by finite differences, one call from Python each."""
+        """f_x, f_u of every state by finite differences, one call from Python each.
+
+        Every solve starts from the solution of the state itself, as it would along a motion.
+        """
         data = self.datas[0]
         for k in range(len(self.qpos)):
             self._set(data, k)
+            data.qacc_warmstart[:] = self._accelerations[k]
             self._mujoco.mjd_transitionFD(
                 self.model, data, DIFFERENCE, centred, self.f_x[k], self.f_u[k], None, None
             )

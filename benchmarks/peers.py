@@ -154,11 +154,11 @@ def _jacobians(
         Candidate("cito, exact", cito(Exact()), "", active),
         Candidate(
             "MuJoCo, forward differences", processor_time(lambda: mujoco.jacobians(False)),
-            "mjd_transitionFD, eps = 1e-6", mujoco.active_contacts(), 15.0,
+            "mjd_transitionFD, eps = 1e-6, started warm", mujoco.active_contacts(), 15.0,
         ),
         Candidate(
             "MuJoCo, centred differences", processor_time(lambda: mujoco.jacobians(True)),
-            "mjd_transitionFD, eps = 1e-6", mujoco.active_contacts(),
+            "mjd_transitionFD, eps = 1e-6, started warm", mujoco.active_contacts(),
         ),
     ]  # fmt: skip
     if pinocchio is not None:
