@@ -89,6 +89,18 @@ def run(arguments: argparse.Namespace) -> int:
             from cito.cli_bench import figure
 
             return figure(arguments)
+        case "plot":
+            from cito.cli_view import plot
+
+            return plot(arguments)
+        case "render":
+            from cito.cli_view import render
+
+            return render(arguments)
+        case "view":
+            from cito.cli_view import view
+
+            return view(arguments)
     parser().print_help()
     return 0
 
@@ -141,6 +153,9 @@ def parser() -> Parser:
     _add_bench(commands)
     _add_figure(commands)
     _add_check(commands)
+    _add_plot(commands)
+    _add_render(commands)
+    _add_view(commands)
     return top
 
 
@@ -227,6 +242,42 @@ def _add_check(commands: Commands[Parser]) -> None:
     command.add_argument("task", metavar="TASK", help=TASK)
     command.add_argument("--samples", type=int, default=200, metavar="N", help="states drawn (200)")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="of the samples (0)")
+    _add_json(command)
+
+
+def _add_plot(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("plot", help="draw the log of a run on one sheet")
+    command.add_argument("file", metavar="RUN", help="log of a run")
+    command.add_argument("--out", metavar="FILE", help=".png, .pdf or .svg (RUN.png)")
+    _add_json(command)
+
+
+def _add_render(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("render", help="draw a motion as pictures, without a screen")
+    command.add_argument("file", metavar="FILE", help="log of a run, or a saved solution")
+    command.add_argument(
+        "--out",
+        metavar="DIR|FILE.gif",
+        help="folder for numbered .png files, or one .gif (FILE.gif)",
+    )
+    command.add_argument("--fps", type=float, default=25.0, metavar="N", help="a second (25)")
+    command.add_argument("--size", default="640x480", metavar="WxH", help="in pixels (640x480)")
+    command.add_argument(
+        "--renderer", default="auto", help="mujoco, sticks, or auto: the first where it works"
+    )
+    _add_json(command)
+
+
+def _add_view(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("view", help="show a motion in the browser")
+    command.add_argument("file", metavar="FILE", help="log of a run, or a saved solution")
+    command.add_argument("--port", type=int, default=8080, metavar="N", help="0: any (8080)")
+    command.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="who may look (127.0.0.1: nobody else)",
+    )
     _add_json(command)
 
 

@@ -278,6 +278,8 @@ class Safety:
             command: the controller's wish, None where it has none.
             refused: what the caller has found at this tick and dealt with; it is only logged.
         """
+        if self.stopped is not None:
+            return self._fallback
         found = examine(state, now, self.limits, self._joints)
         allowed = None
         if state is not None:
@@ -287,7 +289,7 @@ class Safety:
         if self._damping_since is not None and now - self._damping_since > self.limits.patience:
             found.append(Finding(Cause.LOST))
         for finding in found:
-            if finding.cause.action is Action.STOP and self.stopped is None:
+            if finding.cause.action is Action.STOP:
                 self.stopped = finding.cause
         self._note(now, [*found, *refused])
         return self._fallback if self.damping or allowed is None else allowed

@@ -28,7 +28,8 @@ class SelfRobot:
     Args:
         model: the robot.
         time_step: of the simulation [s].
-        friction: coefficient of every contact, or one for each [-].
+        friction: coefficient of every contact, or one for each [-]; by default as in the robot's
+            file, 0.8 where it states none.
         noise: on what is read; seed: of the noise.
         pull: on the base; only where the base is free.
         threads: of the contact dynamics.
@@ -41,7 +42,7 @@ class SelfRobot:
         self,
         model: Robot,
         time_step: float = 2e-3,
-        friction: ArrayLike = 0.8,
+        friction: ArrayLike | None = None,
         noise: Noise | None = None,
         seed: int = 0,
         pull: Pull | None = None,
@@ -53,6 +54,8 @@ class SelfRobot:
             raise ValueError("`pull` acts on a base that is free, this robot has none")
         self._pull = pull
         system = model.system if pull is None else _with_forces_on_base(model.system)
+        if friction is None:
+            friction = 0.8 if model.friction is None else model.friction
         self.dynamics = ContactDynamics(system, time_step, friction, threads=threads)
         self._noise = (noise or Noise()).tangent(self._joints, model.native.nv)
         self._seed = seed
@@ -101,7 +104,7 @@ class SelfRobot:
             if not np.isfinite(step.state).all():
                 raise RobotFault("the simulation diverged")
             self.state = step.state
-            self._forces = step.impulse.reshape(-1, 3)[: len(self._forces)] / h
+            self._forces = step.impulse[: self._forces.size].reshape(-1, 3) / h
             self._steps += 1
 
     def _control(self, command: Command) -> Array:

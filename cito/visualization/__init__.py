@@ -1,0 +1,1 @@
+"""Runs and solutions made visible: plots, frames without a screen, a viewer in the browser."""
