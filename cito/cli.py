@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             return list_task(arguments) if arguments.task else list_all(arguments)
         case "check":
-            from cito.cli_list import check
+            from cito.cli_check import check
 
             return check(arguments)
         case "solve":
@@ -163,7 +163,9 @@ Commands = argparse._SubParsersAction  # the type has no public name
 
 
 def _add_list(commands: Commands[Parser]) -> None:
-    command = commands.add_parser("list", help="tasks, gradients, solvers; a task's parameters")
+    command = commands.add_parser(
+        "list", help="tasks, robots, gradients, solvers; a task's parameters"
+    )
     command.add_argument("task", nargs="?", metavar="TASK", help=f"show its parameters; {TASK}")
     _add_json(command)
 
@@ -238,9 +240,28 @@ def _add_figure(commands: Commands[Parser]) -> None:
 
 
 def _add_check(commands: Commands[Parser]) -> None:
-    command = commands.add_parser("check", help="test a task's derivatives by finite differences")
-    command.add_argument("task", metavar="TASK", help=TASK)
-    command.add_argument("--samples", type=int, default=200, metavar="N", help="states drawn (200)")
+    command = commands.add_parser(
+        "check",
+        help="what a robot's file says; derivatives of a robot or a task by finite differences",
+    )
+    command.add_argument(
+        "model",
+        metavar="MODEL|TASK",
+        help=f"a robot (go2, hopper, biped, or an MJCF or URDF file), or a task: {TASK}",
+    )
+    named = "names in the file with commas between, * for any letters; may be repeated"
+    command.add_argument(
+        "--feet", action="append", metavar="NAMES", help=f"of a robot: {named} (guessed)"
+    )
+    command.add_argument(
+        "--contacts", action="append", metavar="NAMES", help="what else may touch the ground"
+    )
+    command.add_argument(
+        "--fixed-base", action="store_true", help="the robot's base is held by the world"
+    )
+    command.add_argument(
+        "--samples", type=int, metavar="N", help="states: in each mode (2), of a task in all (200)"
+    )
     command.add_argument("--seed", type=int, default=0, metavar="N", help="of the samples (0)")
     _add_json(command)
 

@@ -1,17 +1,16 @@
-"""`cito list` and `cito check`: what there is, and whether its derivatives are right."""
+"""`cito list`: what there is."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from importlib.util import find_spec
 
 from cito import api, benchmarks, figures
-from cito.cli_output import MAX_SAMPLES, MAX_SEED, print_json, print_pairs, print_table
+from cito.cli_output import print_json, print_pairs, print_table
 from cito.dynamics.gradients import GRADIENTS
-from cito.dynamics.types import whole_number
 from cito.problems.registry import get_task
 from cito.problems.registry import tasks as registered_tasks
+from cito.problems.robots import SUMMARIES
 from cito.problems.task_files import task_name
 from cito.solvers.adaptive import Adaptive
 
@@ -35,7 +34,7 @@ PARAMETERS = {
 
 
 def list_all(arguments: argparse.Namespace) -> int:
-    """Tasks, gradients, solvers, benchmarks, figures and installed optional parts."""
+    """Tasks, robots, gradients, solvers, benchmarks, figures and installed optional parts."""
     tasks = {name: task.summary for name, task in registered_tasks().items()}
     gradients = {Adaptive.name: first_line(Adaptive) + " (default)"}
     gradients |= {name: first_line(kind) for name, kind in GRADIENTS.items()}
@@ -46,6 +45,7 @@ def list_all(arguments: argparse.Namespace) -> int:
                 "tasks": tasks,
                 "gradients": gradients,
                 "solvers": api.SOLVERS,
+                "robots": SUMMARIES,
                 "optional": optional,
                 "benchmarks": benchmarks.SUMMARIES,
                 "figures": figures.SUMMARIES,
@@ -53,6 +53,7 @@ def list_all(arguments: argparse.Namespace) -> int:
         )
         return 0
     print_table(("task", ""), tasks.items())
+    print_table(("robot", ""), SUMMARIES.items())
     print_table(("gradient", ""), gradients.items())
     print_table(("solver", ""), api.SOLVERS.items())
     print_table(("benchmark", ""), benchmarks.SUMMARIES.items())
@@ -75,36 +76,6 @@ def list_task(arguments: argparse.Namespace) -> int:
     rows = [(name, default, PARAMETERS.get(name, "")) for name, default in task.parameters.items()]
     print_table(("parameter", "default", "meaning"), ((n, _text(d), m) for n, d, m in rows))
     return 0
-
-
-def check(arguments: argparse.Namespace) -> int:
-    """Finite differences of a task's dynamics, gradient by gradient and mode by mode."""
-    from cito.dynamics.check import check_gradients
-
-    samples = whole_number("--samples", arguments.samples, 1, MAX_SAMPLES)
-    seed = whole_number("--seed", arguments.seed, 0, MAX_SEED)
-    problem = api.make(task_name(arguments.task))
-    report = check_gradients(problem.dynamics, center=problem.start, samples=samples, seed=seed)
-    if arguments.json:
-        print_json(
-            {
-                "task": problem.name,
-                "passed": report.passed,
-                "error": report.error,
-                "skipped": report.skipped,
-                "rows": [row._asdict() for row in report.rows],
-            }
-        )
-    else:
-        headers = ("gradient", "modes", "samples", "error", "magnitude")
-        print_table(headers, ((r.gradient, r.modes or "-", *r[2:]) for r in report.rows))
-        verdict = "passed" if report.passed else "FAILED"
-        print(f"{verdict}; {report.skipped} samples skipped near a mode boundary")
-    if report.passed:
-        return 0
-    reason = f"error {report.error:.1e}" if report.rows else "no state could be checked"
-    print(f"cito: the derivatives did not pass: {reason}", file=sys.stderr)
-    return 1
 
 
 def first_line(kind: type) -> str:

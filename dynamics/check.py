@@ -168,27 +168,27 @@ def check_transition(
     dynamics: ContactDynamics, x: Array, u: Array, gradient: Gradient
 ) -> tuple[float, float] | None:
     """Error and contact magnitude of one transition; None where a mode changes within the step."""
-    n, hard = dynamics.ndx, dynamics.step(x, u)
-    exact = isinstance(gradient, Exact)
+    return transition_error(dynamics, x, u, gradient) if modes_hold(dynamics, x, u) else None
 
-    def rows(points: Array) -> tuple[Array, Array]:
-        return points[:, : dynamics.nx], points[:, dynamics.nx :]
+
+def transition_error(
+    dynamics: ContactDynamics, x: Array, u: Array, gradient: Gradient
+) -> tuple[float, float]:
+    """As `check_transition`, for a transition within which no mode changes."""
+    hard, exact = dynamics.step(x, u), isinstance(gradient, Exact)
 
     def step(points: Array) -> Array:
-        states, controls = rows(points)
+        states, controls = points[:, : dynamics.nx], points[:, dynamics.nx :]
         if exact:
             return dynamics.step(states, controls).state
         return dynamics.relaxed_step(states, controls, gradient, about=hard).state
 
-    def move(points: Array, d: Array) -> Array:
-        states, controls = rows(points)
-        return np.hstack([dynamics.integrate(states, d[:, :n]), controls + d[:, n:]])
-
-    z, total = np.concatenate([x, u]), n + dynamics.nu
-    if not _modes_hold(dynamics, z, move, total):
-        return None
     numeric = finite_difference(
-        step, z, integrate=move, difference=dynamics.difference, tangent=total
+        step,
+        np.concatenate([x, u]),
+        integrate=joint_move(dynamics),
+        difference=dynamics.difference,
+        tangent=dynamics.ndx + dynamics.nu,
     )
     if exact:
         analytic = np.hstack(dynamics.transition(x, u, gradient))
@@ -210,16 +210,25 @@ def _gradients(dynamics: ContactDynamics, rho: float) -> list[Gradient]:
     return [Exact(), Signorini(rho), FullCone(rho, eps=EPS)] if dynamics.nc else [Exact()]
 
 
-def _modes_hold(
-    dynamics: ContactDynamics, z: Array, move: Callable[[Array, Array], Array], total: int
-) -> bool:
-    """Whether every contact keeps its mode around z, and is not about to leave it at z."""
-    rollout = dynamics.rollout(z[: dynamics.nx], z[None, dynamics.nx :])
-    margins = dynamics.linearize(rollout).margins()
+def joint_move(dynamics: ContactDynamics) -> Callable[[Array, Array], Array]:
+    """(x, u) rows moved by tangent rows (dx, du)."""
+    nx, n = dynamics.nx, dynamics.ndx
+
+    def move(points: Array, d: Array) -> Array:
+        states = dynamics.integrate(points[:, :nx], d[:, :n])
+        return np.hstack([states, points[:, nx:] + d[:, n:]])
+
+    return move
+
+
+def modes_hold(dynamics: ContactDynamics, x: Array, u: Array) -> bool:
+    """Whether every contact keeps its mode around x, u and is not about to leave it."""
+    z, total = np.concatenate([x, u]), dynamics.ndx + dynamics.nu
+    margins = dynamics.linearize(dynamics.rollout(x, u[None])).margins()
     if margins is not None and margins.value.min() < AWAY:
         return False
     reach = 100 * STEP
     d = np.vstack([np.zeros((1, total)), reach * np.eye(total), -reach * np.eye(total)])
-    points = move(np.broadcast_to(z, (len(d), len(z))), d)
+    points = joint_move(dynamics)(np.broadcast_to(z, (len(d), len(z))), d)
     steps = dynamics.step(points[:, : dynamics.nx], points[:, dynamics.nx :])
     return bool((steps.modes == steps.modes[0]).all())

@@ -11,9 +11,16 @@ from cito.dynamics import robot as _robot
 MODELS = Path(__file__).parent / "models"
 
 
+SUMMARIES = {
+    "biped": "planar biped, 12 kg, hips and knees driven, two ball feet",
+    "go2": "Unitree Go2 quadruped, 16.09 kg, 12 drives, four ball feet",
+    "hopper": "planar hopper, 3.8 kg, hip and knee driven, one ball foot",
+}
+
+
 def robots() -> list[str]:
     """Names of the robots that come with the package."""
-    return sorted(path.stem for path in MODELS.glob("*.xml"))
+    return list(SUMMARIES)
 
 
 def load_robot(

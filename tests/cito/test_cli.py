@@ -56,7 +56,7 @@ def test_list_names_tasks_gradients_and_solvers(run: Run) -> None:
     told = strict_json(run("list", "--json").out)
     assert list(told["tasks"]) == cito.tasks()
     assert told.keys() == {
-        "tasks", "gradients", "solvers", "optional", "benchmarks", "figures",
+        "tasks", "robots", "gradients", "solvers", "optional", "benchmarks", "figures",
     }  # fmt: skip
 
 

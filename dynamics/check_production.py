@@ -1,0 +1,131 @@
+"""The production form of a transition, link by link, by finite differences.
+
+    f = frozen + d(q+, v+)/dv+ M^-1 J' (d lambda*/d b) (d sigma/d(x, u)),   frozen: lambda held
+
+`ContactDynamics.transition` holds explicit terms at the hard impulse and takes the sensitivity of
+the relaxed law at its own point: no single map has this derivative where A turns with q. So each
+link is differenced by itself, from the terms of the system and the contact problem at frozen A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from cito.dynamics import _native
+from cito.dynamics.check import finite_difference, joint_move
+from cito.dynamics.contact_dynamics import ContactDynamics, Step
+from cito.dynamics.gradients import Exact, Gradient
+from cito.dynamics.types import Array
+
+STEP = 1e-5  # of states and controls
+STEP_B = 1e-6  # of the free contact velocity [m/s]
+
+
+class FrozenStep(NamedTuple):
+    """A step by its system's terms, with the derivatives of the links that no gradient enters.
+
+    tangent: d x+ / d(x, u) with the impulse held, (ndx, ndx + nu).
+    sigma: d sigma / d(x, u) with the impulse held, (n, ndx + nu).
+    response: d x+ / d lambda through v+, (ndx, n).
+    A, b: of the contact problem, (n, n), (n,).
+    """
+
+    hard: Step
+    tangent: Array
+    sigma: Array
+    response: Array
+    A: Array
+    b: Array
+
+
+def frozen_step(dynamics: ContactDynamics, x: Array, u: Array) -> FrozenStep:
+    """The links of one step that hold for every gradient."""
+    nq, n = dynamics.nx - dynamics.ndx // 2, dynamics.n
+    hard, h = dynamics.step(x, u), dynamics.time_step
+    advance, sigma_of = _maps(dynamics, hard.impulse)
+
+    z, total, move = np.concatenate([x, u]), dynamics.ndx + dynamics.nu, joint_move(dynamics)
+    tangent = finite_difference(
+        advance, z, step=STEP, integrate=move, difference=dynamics.difference, tangent=total
+    )
+    sigma = finite_difference(sigma_of, z, step=STEP, integrate=move, tangent=total)
+
+    def pushed(velocities: Array) -> Array:
+        return dynamics.integrate(
+            np.tile(x, (len(velocities), 1)), np.hstack([h * velocities, velocities - x[nq:]])
+        )
+
+    v_next = hard.state[nq:]
+    by_velocity = finite_difference(pushed, v_next, step=STEP, difference=dynamics.difference)
+    M, _, _, J, _ = _native.system_terms(
+        dynamics.manifold, dynamics.theta, x[:nq].copy(), x[nq:].copy()
+    )
+    to_velocity = np.linalg.solve(M, J.T)
+    A = J @ to_velocity
+    return FrozenStep(
+        hard,
+        tangent,
+        sigma,
+        by_velocity @ to_velocity,
+        np.ascontiguousarray((A + A.T) / 2),
+        hard.velocity - A @ hard.impulse.reshape(n),
+    )
+
+
+def check_production(
+    dynamics: ContactDynamics, x: Array, u: Array, gradient: Gradient, frozen: FrozenStep
+) -> tuple[float, float]:
+    """Error of `transition`, relative to its largest entry, and size of the contact's part."""
+    contact = frozen.response @ _impulse_change(dynamics, gradient, frozen)
+    expected = frozen.tangent + contact
+    error = np.abs(np.hstack(dynamics.transition(x, u, gradient)) - expected).max()
+    scale = max(1.0, float(np.abs(expected).max()))
+    return float(error) / scale, float(np.abs(contact).max(initial=0.0))
+
+
+def _maps(
+    dynamics: ContactDynamics, impulse: Array
+) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """(x, u) -> x+ and (x, u) -> sigma with the impulse held, from the system's terms alone."""
+    nx, nq, h = dynamics.nx, dynamics.nx - dynamics.ndx // 2, dynamics.time_step
+    last = np.cumsum(dynamics.system.contact_dims, dtype=int) - 1
+
+    def terms(point: Array) -> tuple[Array, Array]:
+        q, v, u = point[:nq].copy(), point[nq:nx].copy(), point[nx:]
+        M, c, B, J, phi = _native.system_terms(dynamics.manifold, dynamics.theta, q, v)
+        v_next = v + np.linalg.solve(M, h * (B @ u - c) + J.T @ impulse)
+        sigma = J @ v_next
+        sigma[last] += phi / h
+        return v_next, sigma
+
+    def advance(points: Array) -> Array:
+        v_next = np.array([terms(point)[0] for point in points])
+        dx = np.hstack([h * v_next, v_next - points[:, nq:nx]])
+        return dynamics.integrate(points[:, :nx], dx)
+
+    def sigma_of(points: Array) -> Array:
+        return np.array([terms(point)[1] for point in points])
+
+    return advance, sigma_of
+
+
+def _impulse_change(dynamics: ContactDynamics, gradient: Gradient, frozen: FrozenStep) -> Array:
+    """(d lambda*/d b) (d sigma/d(x, u)), (n, ndx + nu), A held: differences along its columns."""
+    hard, dims = frozen.hard, np.array(dynamics.system.contact_dims, np.int32)
+    size = np.maximum(np.linalg.norm(frozen.sigma, axis=0), 1e-12)
+
+    def impulses(steps: Array) -> Array:
+        m = len(steps)
+        b = np.ascontiguousarray(frozen.b + steps @ (frozen.sigma / size).T)
+        problem = dims, np.tile(frozen.A, (m, 1, 1)), b, np.tile(dynamics.friction, (m, 1))
+        if isinstance(gradient, Exact):
+            return np.asarray(_native.hard_solve(*problem, None)[0])
+        impulse, velocity = np.tile(hard.impulse, (m, 1)), np.tile(hard.velocity, (m, 1))
+        start = impulse, velocity, np.tile(hard.modes, (m, 1))
+        return np.asarray(_native.relaxed_solve(*problem, *start, gradient.native(), None)[0])
+
+    change = finite_difference(impulses, np.zeros(frozen.sigma.shape[1]), step=STEP_B)
+    return np.asarray(change * size)
