@@ -100,7 +100,8 @@ def derivatives(robot: Robot, states: int, seed: int) -> RobotReport:
     friction = FRICTION if robot.friction is None else robot.friction
     dynamics = ContactDynamics(robot, TIME_STEP, friction)
     rho = robot.system.mass * RELAXATION**2
-    return check_modes(dynamics, robot.stance, rho=rho, states=states, seed=seed)
+    feet = range(len(robot.feet)) if robot.feet else None
+    return check_modes(dynamics, robot.stance, feet=feet, rho=rho, states=states, seed=seed)
 
 
 def understood(robot: Robot) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def understood(robot: Robot) -> dict[str, Any]:
         "nq": system.nq,
         "nv": system.nv,
         "nu": system.nu,
-        "base": "floating" if robot.system.bodies[0].joint == "free" else "fixed",
+        "floating_base": robot.system.bodies[0].joint == "free",
         "gravity": robot.system.gravity,
         "joints": joints(robot),
         "torque_limits": limits(robot.torque_limits),
@@ -175,12 +176,13 @@ def checked(report: RobotReport) -> dict[str, Any]:
 
 def tell(robot: Robot, row: dict[str, Any], report: RobotReport) -> None:
     """The tables that a person reads."""
+    base = "floating base" if row["floating_base"] else "base on joints of the world"
     print_pairs(
         [
             ("robot", row["robot"]),
             ("file", row["file"]),
             ("mass", f"{row['mass']:.6g} kg"),
-            ("coordinates", f"nq {row['nq']}, nv {row['nv']}, {row['base']} base"),
+            ("coordinates", f"nq {row['nq']}, nv {row['nv']}, {base}"),
             ("controls", f"nu {row['nu']}"),
             ("gravity", f"{row['gravity']:g} m/s^2"),
         ]

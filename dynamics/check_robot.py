@@ -18,7 +18,7 @@ import numpy as np
 
 from cito.dynamics.check import EPS, RELATIVE_TOLERANCE, transition_error
 from cito.dynamics.check_production import check_production, frozen_step
-from cito.dynamics.check_states import MODES, State, states_in_mode
+from cito.dynamics.check_states import State, states_in_mode
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.gradients import Exact, FullCone, Gradient, Signorini
 from cito.dynamics.types import Array, as_array, whole_number
@@ -81,30 +81,34 @@ def check_modes(
     dynamics: ContactDynamics,
     stance: Array,
     *,
+    feet: Sequence[int] | None = None,
     rho: float = 0.1,
     states: int = 2,
     seed: int = 0,
-    modes: Sequence[str] = tuple(MODES),
+    modes: Sequence[str] | None = None,
 ) -> RobotReport:
     """Test f_x, f_u of `exact`, `signorini` and `full-cone` near a stance, mode by mode.
 
     Args:
         dynamics: of a robot or another tree.
         stance: configuration in which the contacts touch, (nq,).
+        feet: the contacts whose mode is meant; all but the joint limits by default.
         rho: relaxation of the relaxed gradients [J].
         states: how many in each mode.
         seed: of the states.
-        modes: which of `MODES`. Without contacts there is one, "free".
+        modes: which of `MODES`; by default all that the contacts can be in. Without contacts
+            there is one, "free".
     """
     states = whole_number("states", states, 1)
     nv = dynamics.ndx // 2
     start = np.append(as_array("stance", stance, (dynamics.nx - nv,)), np.zeros(nv))
     rows: list[ModeCheck] = []
     missing, braced = [], []
-    if dynamics.nc < 2:  # one contact is in one mode
-        modes = [mode for mode in modes if mode != "mixed"]
-    for mode in modes if dynamics.nc else ("free",):
-        found = list(states_in_mode(dynamics, start, mode, states, np.random.default_rng(seed)))
+    dims = dynamics.system.contact_dims
+    feet = [i for i, d in enumerate(dims) if d > 1] if feet is None else list(feet)
+    for mode in _modes(dims, feet) if modes is None else modes:
+        rng = np.random.default_rng(seed)
+        found = list(states_in_mode(dynamics, start, mode, feet, states, rng))
         determinate = [state for state in found if not state.braced]
         if not found:
             missing.append(mode)
@@ -115,6 +119,14 @@ def check_modes(
             if tested:
                 rows.append(_check(dynamics, mode, gradient, tested))
     return RobotReport(tuple(rows), tuple(missing), tuple(braced))
+
+
+def _modes(dims: Sequence[int], feet: Sequence[int]) -> list[str]:
+    """What these contacts can do."""
+    modes = ["stance", "swing", "slide"] if feet else []
+    modes += ["mixed"] if len(feet) > 1 else []
+    modes += ["limit"] if 1 in dims else []
+    return modes or ["free"]
 
 
 def gradients(dynamics: ContactDynamics, rho: float) -> list[Gradient]:

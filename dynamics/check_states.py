@@ -2,6 +2,7 @@
 
     stance   every contact clamps          slide   every contact slides
     swing    every contact separates       mixed   at least two of these at once
+    limit    a joint is at its limit, the contacts are in any of these modes
 
 Impulses and contact velocities that fit the mode are chosen first, then the state's velocity that
 leads to them: what is met is not left to chance.
@@ -9,10 +10,11 @@ leads to them: what is met is not left to chance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cito.dynamics import _native
 from cito.dynamics.check import MODE_LETTERS, modes_hold
@@ -24,6 +26,7 @@ MODES: dict[str, Callable[[set[str]], bool]] = {
     "swing": lambda met: met == {"s"},
     "slide": lambda met: met == {"l"},
     "mixed": lambda met: len(met) > 1,
+    "limit": lambda met: met == {"c"},
 }
 LETTERS = {"stance": "c", "swing": "s", "slide": "l"}
 SPEED = 0.5  # of contacts that slide or separate [m/s]
@@ -31,7 +34,8 @@ PUSH = 0.2  # of contacts that carry: the speed that their impulse takes away [m
 POSTURE = 0.2  # noise of joint angles [rad or m]
 NOISE = 0.05  # of velocities, and of their change by the controls
 SOLVED = 1e-9  # residual of a step
-NEAR = 0.05  # contacts this far above the lowest one belong to a mode [m]
+FAST = 50.0  # velocities beyond it are of no use [rad/s or m/s]
+REACH = np.pi  # joint limits farther away are not tried [rad or m]
 TRIES = 20  # draws for each state that is wanted
 
 
@@ -45,20 +49,24 @@ class State(NamedTuple):
 
 
 def states_in_mode(
-    dynamics: ContactDynamics, start: Array, mode: str, count: int, rng: np.random.Generator
+    dynamics: ContactDynamics,
+    start: Array,
+    mode: str,
+    feet: Sequence[int],
+    count: int,
+    rng: np.random.Generator,
 ) -> Iterator[State]:
-    """States, controls and contact patterns in a mode, away from where it ends.
-
-    The mode is that of the contacts which touch at `start`, or nearly.
-    """
-    *_, phi = _terms(dynamics, start)
-    near = phi <= phi.min(initial=np.inf) + NEAR
-    low = np.flatnonzero(near).astype(np.int32)
-    for _ in range(TRIES * count):
-        x, u = _draw(dynamics, start, mode, low, rng)
+    """States, controls and contact patterns in a mode of `feet`, away from where it ends."""
+    nv, (*_, phi) = dynamics.ndx // 2, _terms(dynamics, start)
+    limits = [i for i, d in enumerate(dynamics.system.contact_dims) if d == 1 and phi[i] < REACH]
+    for _ in range(TRIES * count if limits or mode != "limit" else 0):
+        held = [int(rng.choice(limits))] if mode == "limit" else []
+        x, u = _draw(dynamics, start, mode, [*feet, *held], rng)
+        if np.abs(x[-nv:]).max() > FAST:
+            continue
         step = dynamics.step(x, u)
         pattern = "".join(MODE_LETTERS[m] for m in step.modes)
-        met = {pattern[i] for i in low}
+        met = {pattern[i] for i in held or feet}
         if step.residual > SOLVED or (mode in MODES and not MODES[mode](met)):
             continue
         braced = _is_braced(dynamics, x, pattern)
@@ -71,7 +79,11 @@ def states_in_mode(
 
 
 def _draw(
-    dynamics: ContactDynamics, start: Array, mode: str, low: IntArray, rng: np.random.Generator
+    dynamics: ContactDynamics,
+    start: Array,
+    mode: str,
+    chosen: Sequence[int],
+    rng: np.random.Generator,
 ) -> tuple[Array, Array]:
     """A state beside `start` and controls whose step has impulses and velocities of the mode.
 
@@ -80,16 +92,17 @@ def _draw(
     """
     nv, nq, h = dynamics.ndx // 2, dynamics.nx - dynamics.ndx // 2, dynamics.time_step
     noisy = dynamics.integrate(start, POSTURE * _first(rng.standard_normal(nv)))
-    x = _touching(dynamics, noisy, low)
+    x = _touching(dynamics, noisy, chosen)
     x[nq:] = NOISE * rng.standard_normal(nv)
     M, _, B, J, phi = _terms(dynamics, x)
     u = NOISE / h * np.diag(B.T @ M @ B) * rng.standard_normal(dynamics.nu)
-    if not dynamics.nc:
+    if not chosen:
         return x, u
-    J = J[_rows(low)]
+    rows, normals = _rows(dynamics, chosen)
+    J = J[rows]
     gap = np.zeros(len(J))
-    gap[2::3] = phi[low] / h
-    sigma, impulse = _of_mode(dynamics, mode, M, J, low, rng)
+    gap[normals] = phi[list(chosen)] / h
+    sigma, impulse = _of_mode(dynamics, mode, M, J, chosen, rng)
     for _ in range(4):  # c depends on v
         _, c, *_ = _terms(dynamics, x)
         v_free = x[nq:] + np.linalg.solve(M, h * (B @ u - c) + J.T @ impulse)
@@ -102,38 +115,50 @@ def _of_mode(
     mode: str,
     M: Array,
     J: Array,
-    low: IntArray,
+    chosen: Sequence[int],
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
     """Velocities sigma that J can have, and impulses lambda, which fit the contact law.
 
     The impulses stop a fall of all contacts that carry, with half the friction or, where they
-    slide, with none; friction is then set against the slip. Contacts of one body do the same.
+    slide, with none; friction is then set against the slip.
     """
-    friction = dynamics.friction[low]
-    contacts = getattr(dynamics.system, "contacts", range(dynamics.nc))
-    bodies = [getattr(contacts[i], "body", i) for i in low]
-    drawn = {body: LETTERS.get(mode) or str(rng.choice(list("slc"))) for body in bodies}
-    letters = np.array([drawn[body] for body in bodies])
+    dims = np.array(dynamics.system.contact_dims, np.int32)[list(chosen)]
+    friction, ends = dynamics.friction[list(chosen)], np.cumsum(dims)
+    letters = _letters(dynamics, mode, chosen, rng)
     angle = rng.uniform(0, 2 * np.pi)
     slip = SPEED * np.array([np.cos(angle), np.sin(angle), 0.0])
     wanted = {"s": np.array([0, 0, SPEED]), "l": slip, "c": np.zeros(3)}
-    sigma = np.concatenate([wanted[letter] for letter in letters])
+    sigma = np.concatenate([wanted[letter][3 - d :] for letter, d in zip(letters, dims)])
     sigma = J @ np.linalg.lstsq(J, sigma, rcond=1e-9)[0]
-    fall = np.concatenate([[0, 0, SPEED if letter == "s" else -PUSH] for letter in letters])
+    fall = np.zeros(len(sigma))
+    fall[ends - 1] = np.where(letters == "s", SPEED, -PUSH)
     A = J @ np.linalg.solve(M, J.T)
     mu = np.where(letters == "c", friction / 2, 0.0)
-    dims = np.full(len(low), 3, np.int32)
     impulse = _native.hard_solve(dims, ((A + A.T) / 2)[None], fall[None], mu[None], None)[0][0]
-    carried = impulse[2::3].mean()
-    for i, letter in enumerate(letters):
-        rows = slice(3 * i, 3 * i + 2)
+    carried = impulse[ends - 1].mean()
+    for letter, mu_i, d, end in zip(letters, friction, dims, ends):
+        tangent = slice(end - d, end - 1)
         if letter != "s":
-            impulse[3 * i + 2] = max(impulse[3 * i + 2], 0.2 * carried)
+            impulse[end - 1] = max(impulse[end - 1], 0.2 * carried)
         if letter == "l":
-            slide = sigma[rows] / max(float(np.linalg.norm(sigma[rows])), 1e-12)
-            impulse[rows] = -friction[i] * impulse[3 * i + 2] * slide
+            slide = sigma[tangent] / max(float(np.linalg.norm(sigma[tangent])), 1e-12)
+            impulse[tangent] = -mu_i * impulse[end - 1] * slide
     return sigma, impulse * 10 ** rng.uniform(-1.5, 0)
+
+
+def _letters(
+    dynamics: ContactDynamics, mode: str, chosen: Sequence[int], rng: np.random.Generator
+) -> NDArray[np.str_]:
+    """The wanted mode of each contact; contacts of one body do the same, joints are at limits."""
+    contacts = getattr(dynamics.system, "contacts", ())
+    drawn: dict[object, str] = {}
+    letters = []
+    for i in chosen:
+        body = contacts[i].body if i < len(contacts) else i
+        letter = LETTERS.get(mode) or drawn.setdefault(body, str(rng.choice(list("slc"))))
+        letters.append("c" if dynamics.system.contact_dims[i] == 1 else letter)
+    return np.array(letters)
 
 
 def _is_braced(dynamics: ContactDynamics, x: Array, pattern: str) -> bool:
@@ -145,21 +170,26 @@ def _is_braced(dynamics: ContactDynamics, x: Array, pattern: str) -> bool:
     return len(rows) > 0 and int(np.linalg.matrix_rank(rows, tol=1e-6)) < len(rows)
 
 
-def _touching(dynamics: ContactDynamics, x: Array, low: IntArray) -> Array:
+def _touching(dynamics: ContactDynamics, x: Array, chosen: Sequence[int]) -> Array:
     """The state nearby where these contacts touch, else x: Newton's method on phi(q) = 0."""
-    at = x
-    for _ in range(20 if len(low) else 0):
+    at, (rows, normals) = x, _rows(dynamics, chosen)
+    for _ in range(30 if chosen else 0):
         *_, J, phi = _terms(dynamics, at)
-        if np.abs(phi[low]).max() < 1e-9:
+        gaps = phi[list(chosen)]
+        if np.abs(gaps).max() < 1e-9:
             return at
-        dq = np.linalg.lstsq(J[_rows(low)[2::3]], -phi[low], rcond=1e-9)[0]
+        dq = np.linalg.lstsq(J[rows[normals]], -gaps, rcond=1e-9)[0]
         at = dynamics.integrate(at, _first(dq * min(1.0, 0.2 / max(np.abs(dq).max(), 1e-12))))
     return x
 
 
-def _rows(contacts: IntArray) -> IntArray:
-    """Rows T1, T2, N of these contacts."""
-    return np.add.outer(3 * contacts, np.arange(3)).ravel().astype(np.int32)
+def _rows(dynamics: ContactDynamics, chosen: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Rows of these contacts, and which of them are normals."""
+    dims = np.array(dynamics.system.contact_dims, int)
+    first = np.cumsum(dims) - dims
+    rows = [np.arange(first[i], first[i] + dims[i]) for i in chosen]
+    normals = np.cumsum(dims[list(chosen)]) - 1
+    return np.concatenate([np.zeros(0), *rows]).astype(np.int32), normals.astype(np.int32)
 
 
 def _first(dq: Array) -> Array:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cito.dynamics.candidates import ContactPoint
-from cito.dynamics.robot_file import RobotFile, Shape, listed
+from cito.dynamics.robot_file import Geometry, RobotFile, listed
 from cito.dynamics.robot_stance import Pose
 from cito.dynamics.types import Array
 
@@ -60,7 +60,7 @@ def choose_contacts(
     return _distinct(found), count
 
 
-Named = tuple[str, Shape]
+Named = tuple[str, Geometry]
 
 
 def _guessed(file: RobotFile, poses: Poses) -> list[Named]:
@@ -119,7 +119,7 @@ def _lowest_ends(file: RobotFile, poses: Poses) -> list[Named]:
     return [item for item, low in zip(chosen, near) if low]
 
 
-def _lowest(shape: Shape, poses: Poses) -> float:
+def _lowest(shape: Geometry, poses: Poses) -> float:
     pose = poses[shape.body]
     return float(
         min(
@@ -167,14 +167,14 @@ def _unknown(argument: str, name: str, file: RobotFile) -> str:
     return f"`{argument}` names {name!r}, which is not in {file.source}; {hint}"
 
 
-def _points(name: str, shape: Shape, poses: Poses, *, foot: bool) -> list[Contact]:
+def _points(name: str, shape: Geometry, poses: Poses, *, foot: bool) -> list[Contact]:
     return [
         Contact(ContactPoint(name, shape.body, at, radius), shape.friction)
         for at, radius in _spheres(shape, poses, foot=foot)
     ]
 
 
-def _spheres(shape: Shape, poses: Poses, *, foot: bool) -> list[tuple[Array, float]]:
+def _spheres(shape: Geometry, poses: Poses, *, foot: bool) -> list[tuple[Array, float]]:
     """Centre in the body frame and radius of the spheres that stand for a shape."""
     centre, R, size = shape.position, shape.rotation, shape.size
     down = -(poses[shape.body].rotation @ R)[2]  # the world's -z in the axes of the shape
@@ -221,7 +221,7 @@ def _distinct(contacts: Sequence[Contact]) -> list[Contact]:
     ]
 
 
-def _answers(shape: Shape) -> tuple[str, ...]:
+def _answers(shape: Geometry) -> tuple[str, ...]:
     """What a shape may be called: sites and frames by their own names only."""
     names = tuple(filter(None, (shape.name, shape.link)))
     return names[:1] if shape.kind == "point" else names

@@ -12,7 +12,7 @@ import numpy as np
 from cito.dynamics.tree import Body
 from cito.dynamics.types import Array, freeze
 
-ShapeKind = Literal["sphere", "capsule", "box", "cylinder", "ellipsoid", "point"]
+GeometryKind = Literal["sphere", "capsule", "box", "cylinder", "ellipsoid", "point"]
 
 
 class Place(NamedTuple):
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Geometry:
     """Something in a file that may touch the ground.
 
     Args:
@@ -46,7 +46,7 @@ class Shape:
     link: str
     body: str
     position: Array
-    kind: ShapeKind = "point"
+    kind: GeometryKind = "point"
     size: Array = field(default_factory=lambda: np.zeros(3))
     rotation: Array = field(default_factory=lambda: np.eye(3))
     friction: float = float("nan")
@@ -63,7 +63,7 @@ class RobotFile:
     name: str
     source: Path
     bodies: list[Body] = field(default_factory=list)
-    shapes: list[Shape] = field(default_factory=list)
+    shapes: list[Geometry] = field(default_factory=list)
     joints: list[str] = field(default_factory=list)
     joint_limits: list[tuple[float, float]] = field(default_factory=list)
     torque_limits: dict[str, float] = field(default_factory=dict)  # of the joints with a drive

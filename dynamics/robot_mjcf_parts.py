@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from cito.dynamics.robot_file import Place, RobotFile, Shape, ShapeKind, listed
+from cito.dynamics.robot_file import Geometry, GeometryKind, Place, RobotFile, listed
 from cito.dynamics.robot_mjcf_bodies import matrix, names_of_bodies
 
 
 def read_shapes(mujoco: Any, model: Any, file: RobotFile, places: list[Place]) -> None:
     """Geometries of known shape, bodies and sites, in the frames of the tree's bodies."""
     geoms = mujoco.mjtGeom
-    kinds: dict[int, ShapeKind] = {
+    kinds: dict[int, GeometryKind] = {
         int(geoms.mjGEOM_SPHERE): "sphere",
         int(geoms.mjGEOM_CAPSULE): "capsule",
         int(geoms.mjGEOM_BOX): "box",
@@ -27,7 +27,7 @@ def read_shapes(mujoco: Any, model: Any, file: RobotFile, places: list[Place]) -
         if owner is None or kind is None:
             continue
         file.shapes.append(
-            Shape(
+            Geometry(
                 model.geom(g).name,
                 links[i],
                 owner,
@@ -41,13 +41,13 @@ def read_shapes(mujoco: Any, model: Any, file: RobotFile, places: list[Place]) -
         )
     for link, (owner, _, p) in zip(links, places):
         if owner is not None:
-            file.shapes.append(Shape("", link, owner, p))
+            file.shapes.append(Geometry("", link, owner, p))
     for s in range(model.nsite):
         i = int(model.site_bodyid[s])
         owner, R, p = places[i]
         if owner is not None:
             at = p + R @ model.site_pos[s]
-            file.shapes.append(Shape(model.site(s).name, links[i], owner, at))
+            file.shapes.append(Geometry(model.site(s).name, links[i], owner, at))
 
 
 def read_drives(mujoco: Any, model: Any, file: RobotFile) -> None:

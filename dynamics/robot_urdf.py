@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cito.dynamics.robot_file import Place, RobotFile, Shape, listed, merged
+from cito.dynamics.robot_file import Geometry, Place, RobotFile, listed, merged
 from cito.dynamics.robot_urdf_elements import (
     Element,
     Link,
@@ -171,13 +171,13 @@ def _add_shapes(
             continue
         for name, kind, size, rotation, position in links[link].shapes:
             at = p + R @ position
-            file.shapes.append(Shape(name, link, owner, at, kind, size, R @ rotation, friction))
-        file.shapes.append(Shape("", link, owner, p, friction=friction))
+            file.shapes.append(Geometry(name, link, owner, at, kind, size, R @ rotation, friction))
+        file.shapes.append(Geometry("", link, owner, p, friction=friction))
     for name, joint in joints.items():
         owner, _, p = places[joint.child]
         if joint.kind == "fixed" and owner is not None:
             friction = mu.get(joint.child, float("nan"))
-            file.shapes.append(Shape(name, joint.child, owner, p, friction=friction))
+            file.shapes.append(Geometry(name, joint.child, owner, p, friction=friction))
 
 
 def _warn(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cito.dynamics.robot_file import ShapeKind
+from cito.dynamics.robot_file import GeometryKind
 from cito.dynamics.types import Array
 
 Element = ElementTree.Element
@@ -27,10 +27,10 @@ KNOWN = {
 
 
 class LinkShape(NamedTuple):
-    """A collision shape in the frame of its link; see `robot_file.Shape`."""
+    """A collision shape in the frame of its link; see `robot_file.Geometry`."""
 
     name: str
-    kind: ShapeKind
+    kind: GeometryKind
     size: Array
     rotation: Array
     position: Array

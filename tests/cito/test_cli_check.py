@@ -60,7 +60,7 @@ def test_shipped_robots_pass(capfd: pytest.CaptureFixture[str], name: str) -> No
 def test_a_file_with_a_flat_foot(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "post.urdf").write_text(URDF)
     told = checked(capfd, str(tmp_path / "post.urdf"))
-    assert told["robot"] == "post" and told["base"] == "floating" and told["torque_limits"] == [50]
+    assert told["robot"] == "post" and told["floating_base"] and told["torque_limits"] == [50]
     assert [foot["name"] for foot in told["feet"]] == [f"foot.{k}" for k in (1, 2, 3, 4)]
     assert np.allclose([foot["position"][2] for foot in told["feet"]], 0)
     assert told["joints"][0]["limits"] == [-0.1, 0.2]
@@ -70,7 +70,7 @@ def test_a_file_with_a_flat_foot(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert ("stance", "full-cone") in tested and ("stance", "exact") not in tested
     assert main(["check", str(tmp_path / "post.urdf"), "--fixed-base"]) == 0
     out, _ = capfd.readouterr()
-    assert "fixed base" in out and "brace each other" not in out
+    assert "base on joints" in out and "brace each other" in out
 
 
 def test_contacts_and_feet_are_chosen(capfd: pytest.CaptureFixture[str]) -> None:
@@ -87,7 +87,7 @@ def test_tables_for_people(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "hopper"]) == 0
     out, err = capfd.readouterr()
     assert err == "" and "derivatives passed" in out
-    for text in ("3.8 kg", "knee", "20", "foot", "full-cone", "fixed base"):
+    for text in ("3.8 kg", "knee", "20", "foot", "full-cone", "base on joints"):
         assert text in out
 
 
