@@ -45,6 +45,19 @@ if TYPE_CHECKING:
     from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
     from cito.problems.problem import Problem
     from cito.problems.registry import task
+    from cito.problems.robot_costs import (
+        AirTime,
+        BasePose,
+        BaseVelocity,
+        CenterOfMass,
+        FootSlip,
+        JointVelocity,
+        PointPosition,
+        Posture,
+        SoftLimit,
+        Torque,
+        TorqueSmoothness,
+    )
     from cito.problems.robots import load_robot
     from cito.realtime.run_file import Run, load_run
     from cito.results import load
@@ -57,11 +70,15 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Adaptive",
+    "AirTime",
     "AugmentedLagrangian",
+    "BasePose",
+    "BaseVelocity",
     "Body",
     "Box",
     "Bundled",
     "Capsule",
+    "CenterOfMass",
     "Constraint",
     "Contact",
     "ContactDynamics",
@@ -70,17 +87,21 @@ __all__ = [
     "ControlCost",
     "Dynamics",
     "Exact",
+    "FootSlip",
     "FullCone",
     "Gradient",
     "GradientReport",
     "HeightField",
     "Hold",
-    "LinearSystem",
+    "JointVelocity",
     "Linearization",
+    "LinearSystem",
     "MPC",
     "Parameter",
     "Plan",
     "Plane",
+    "PointPosition",
+    "Posture",
     "Problem",
     "Randomized",
     "ResidualCost",
@@ -89,11 +110,14 @@ __all__ = [
     "Rollout",
     "Run",
     "Signorini",
+    "SoftLimit",
     "Solution",
     "Sphere",
     "StateCost",
     "Status",
     "SymbolicSystem",
+    "Torque",
+    "TorqueSmoothness",
     "Transition",
     "TreeSystem",
     "check_gradients",
@@ -134,6 +158,8 @@ _NAMES = {
     "cito.problems.costs": "ControlCost ResidualCost ResidualJacobians StateCost",
     "cito.problems.problem": "Problem",
     "cito.problems.registry": "task",
+    "cito.problems.robot_costs": "AirTime BasePose BaseVelocity CenterOfMass FootSlip "
+    "JointVelocity PointPosition Posture SoftLimit Torque TorqueSmoothness",
     "cito.problems.robots": "load_robot",
     "cito.realtime.run_file": "Run load_run",
     "cito.results": "load",

@@ -7,12 +7,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cito.dynamics import _native
 from cito.dynamics.base import Dynamics
 from cito.dynamics.types import Array
-from cito.problems.costs import ControlCost, ResidualCost, StateCost, active_knots
+from cito.problems.costs import NativeCost, ResidualCost, active_knots
 from cito.problems.problem import Problem
 
 STEP = 1e-5  # of central differences: errors of about STEP^2 and of 1e-16 / STEP
@@ -32,18 +31,24 @@ class CostExpansion(NamedTuple):
 
 
 class Objective:
-    """J of a problem: quadratic terms in the native core, residuals of the user's on top."""
+    """J of a problem: native terms in one table, residuals of the user's on top."""
 
     def __init__(self, problem: Problem) -> None:
         self._horizon, self._dynamics = problem.horizon, problem.dynamics
         self._residuals = [t for t in problem.costs if isinstance(t, ResidualCost)]
         self._table = _native.CostTable(problem.dynamics.manifold, problem.horizon)
-        for term in problem.costs:
-            if isinstance(term, StateCost):
-                self._add(0, term.weight, term.reference, active_knots(term.knots, self._horizon))
-            elif isinstance(term, ControlCost):
-                assert term.reference is not None
-                self._add(1, term.weight, term.reference, np.ones(self._horizon, dtype=bool))
+        for i, term in enumerate(problem.costs):
+            if isinstance(term, NativeCost):
+                native = term.native(f"costs[{i}]", problem.dynamics, problem.horizon)
+                active = active_knots(term.knots, self._horizon)
+                self._table.add(
+                    native.kind,
+                    native.weight,
+                    native.reference,
+                    active[:-1] if term.in_controls else active,
+                    native.where,
+                    native.parameters,
+                )
 
     def value(self, states: Array, controls: Array) -> Array:
         """J of trajectories (..., N+1, nx), (..., N, nu): shape (...); inf where not finite."""
@@ -77,9 +82,6 @@ class Objective:
             assert l_ux is not None
             l_ux[run] += np.einsum("kri,r,krj->kij", r_u, W, r_x)
         return CostExpansion(l_x, l_u, l_xx, l_uu, l_ux)
-
-    def _add(self, kind: int, weight: Array, reference: Array, active: NDArray[np.bool_]) -> None:
-        self._table.add(kind, weight, np.atleast_2d(reference), active)
 
 
 def _residual(term: ResidualCost, X: Array, U: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from cito.dynamics.base import Dynamics
 from cito.dynamics.types import Array, as_array, as_limits, freeze, whole_number
-from cito.problems.costs import ControlCost, CostTerm, ResidualCost, StateCost
+from cito.problems.costs import CostTerm, NativeCost, ResidualCost, active_knots
 
 MAX_HORIZON = 10**6  # beyond it there is a mistake, or no memory
 
@@ -69,9 +69,8 @@ class Problem:
         _check_limits(self.control_lower, self.control_upper)
         initial = np.zeros((N, dyn.nu)) if self.initial_controls is None else self.initial_controls
         set_(self, "initial_controls", as_array("initial_controls", initial, (N, dyn.nu)))
-        if not any(isinstance(t, ControlCost) and (t.weight > 0).any() for t in self.costs):
-            if not any(isinstance(t, ResidualCost) for t in self.costs):
-                raise ValueError("`costs` must weigh the controls: no ControlCost was given")
+        if not any(isinstance(t, ResidualCost) or t.weighs_controls for t in self.costs):
+            raise ValueError("`costs` must weigh the controls: no ControlCost was given")
         freeze(self)
 
     def __repr__(self) -> str:
@@ -112,19 +111,8 @@ def _check_limits(lower: Array | None, upper: Array | None) -> None:
 
 
 def _check_term(name: str, term: CostTerm, N: int, dyn: Dynamics) -> None:
-    if isinstance(term, StateCost):
-        as_array(f"{name}.weight", term.weight, (dyn.ndx,))
-        shapes: tuple[tuple[int, ...], ...] = ((dyn.nx,), (N + 1, dyn.nx))
-        reference: Array = term.reference
-    elif isinstance(term, ControlCost):
-        as_array(f"{name}.weight", term.weight, (dyn.nu,))
-        shapes = ((dyn.nu,), (N, dyn.nu))
-        assert term.reference is not None
-        reference = term.reference
-    elif isinstance(term, ResidualCost):
-        return
-    else:
+    if isinstance(term, NativeCost):
+        term.native(name, dyn, N)
+    elif not isinstance(term, ResidualCost):
         raise ValueError(f"`{name}` must be a cost term, got {type(term).__name__}")
-    if reference.shape not in shapes:
-        wanted = " or ".join(str(s) for s in shapes)
-        raise ValueError(f"`{name}.reference` must have shape {wanted}, got {reference.shape}")
+    active_knots(term.knots, N)

@@ -1,40 +1,88 @@
-// Quadratic costs over a horizon, and the Riccati recursion.
+// Costs over a horizon, and the Riccati recursion.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
 #include "time_stepping.hpp"
 
 namespace cito {
 namespace {
 
-// The quadratic terms of a problem with horizon N; owns its weights.
+// Names of CostKind, in its order.
+constexpr const char *kind_names[cost_kinds] = {"state", "control", "control limits", "entries", "entry limits",
+                                                "pose",  "twist",   "com",            "slip",    "air"};
+
+int cost_kind(const std::string &name) {
+  for (int kind = 0; kind < cost_kinds; ++kind)
+    if (name == kind_names[kind]) return kind;
+  refuse("kind", "be a kind of cost, got '" + name + "'");
+}
+
+// The terms of a problem with horizon N; owns their numbers.
 struct CostTable {
   struct Term {
-    int kind, stride;
-    std::vector<double> weight, reference;
+    int kind, stride, count;
+    std::vector<double> weight, reference, parameter;
+    std::vector<int> index;
     std::vector<unsigned char> mask;
   };
   SystemHandle handle;
   int N;
   std::vector<Term> owned;
 
-  // States have N+1 knots, controls N; the reference is one row or one for each knot.
-  void add(int kind, In<1> weight, In<2> reference, nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> active) {
-    if (kind != cost_state && kind != cost_control) refuse("kind", "be 0 (state) or 1 (control), got " + std::to_string(kind));
+  // Terms in x have N+1 knots, those in u N; the reference is one row or one for each knot. See CostKind.
+  void add(const std::string &name, In<1> weight, In<2> reference,
+           nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> active, IntIn<1> index, In<1> parameters) {
     const System &s = handle.system;
-    const bool state = kind == cost_state;
-    const std::size_t knots = std::size_t(N) + (state ? 1 : 0), rows = reference.shape(0);
-    const std::size_t width = state ? s.nq + s.nv : s.nu;
-    check_shape("weight", weight, {std::size_t(state ? 2 * s.nv : s.nu)});
-    check_shape("reference", reference, {rows == 1 ? 1 : knots, width});
+    const int kind = cost_kind(name), count = count_of(kind, weight, index);
+    const std::size_t c = count, nu = s.nu, rows = reference.shape(0);
+    const std::size_t knots = std::size_t(N) + (kind == cost_control || kind == cost_control_limits ? 0 : 1);
+    const std::size_t weights[] = {2 * std::size_t(s.nv), nu, nu, c, c, 6, 6, 3, c, c};
+    const std::size_t widths[] = {std::size_t(s.nq + s.nv), nu, 2 * nu, c, 2 * c, 7, 6, 3, 0, c};
+    const std::size_t numbers[] = {0, 0, 0, 0, 0, 3, 3, 0, 1, 1};
+    check_shape("weight", weight, {weights[kind]});
+    check_shape("reference", reference, {rows == 1 ? 1 : knots, widths[kind]});
     check_shape("active", active, {knots});
-    owned.push_back({kind, rows == 1 ? 0 : int(width), {weight.data(), weight.data() + weight.size()},
-                     {reference.data(), reference.data() + reference.size()}, {active.data(), active.data() + knots}});
+    check_shape("parameters", parameters, {numbers[kind]});
+    owned.push_back({kind, rows == 1 ? 0 : int(widths[kind]), count, copied(weight), copied(reference), copied(parameters),
+                     {index.data(), index.data() + index.size()}, {active.data(), active.data() + knots}});
   }
+
+  // How many entries or contacts; checks what they are.
+  int count_of(int kind, const In<1> &weight, const IntIn<1> &index) const {
+    const System &s = handle.system;
+    const Tree *tree = s.tree;
+    if (kind >= cost_pose && !tree) refuse("system", "be a kinematic tree for a cost of this kind");
+    const int count = checked_size("weight", weight.size());
+    if (kind == cost_entries || kind == cost_entry_limits) {
+      check_shape("index", index, {2 * std::size_t(count)});
+      for (int i = 0; i < count; ++i) {
+        check_index(index.data()[i], s.nq + s.nv);
+        check_index(index.data()[count + i], 2 * s.nv);
+      }
+      return count;
+    }
+    if (kind == cost_slip || kind == cost_air) {
+      check_shape("index", index, {std::size_t(count)});
+      for (int i = 0; i < count; ++i) check_index(index.data()[i], tree->nc);
+      return count;
+    }
+    const bool pose = kind == cost_pose, twist = kind == cost_twist;
+    check_shape("index", index, {std::size_t(pose ? 1 : twist ? 2 : 0)});
+    if (pose || twist) check_index(index.data()[0], tree->nb);
+    if (twist) check_index(index.data()[1], 3);
+    return 0;
+  }
+
+  static void check_index(int i, int end) {
+    if (i < 0 || i >= end) refuse("index", "be from 0 to " + std::to_string(end - 1) + ", got " + std::to_string(i));
+  }
+  template <class A> static std::vector<double> copied(const A &a) { return {a.data(), a.data() + a.size()}; }
 
   std::vector<CostTerm> terms() const {
     std::vector<CostTerm> result;
     for (const Term &t : owned)
-      result.push_back({t.kind, t.weight.data(), t.reference.data(), t.stride, t.mask.data()});
+      result.push_back({t.kind, t.weight.data(), t.reference.data(), t.stride, t.mask.data(), t.count, t.index.data(),
+                        t.parameter.data()});
     return result;
   }
 };
@@ -56,7 +104,7 @@ nb::object cost_value(const CostTable &table, In<3> X, In<3> U) {
   const auto terms = table.terms();
   double *values;
   nb::object result = make_array<double>({m}, &values);
-  parallel_for(int(m), 1, 4 * s.nv + 64, [&](int i, Arena arena) {
+  parallel_for(int(m), 1, kernels.cost_workspace(s), [&](int i, Arena arena) {
     values[i] = kernels.cost_value(s, table.N, terms.data(), int(terms.size()), X.data() + i * (N + 1) * nx,
                                    U.data() + i * N * nu, arena);
   });
@@ -75,7 +123,7 @@ nb::tuple cost_expansion(const CostTable &table, In<2> X, In<2> U) {
   double *l_x, *l_u, *l_xx, *l_uu;
   nb::object o_x = make_array<double>({N + 1, ndx}, &l_x), o_u = make_array<double>({N, nu}, &l_u),
              o_xx = make_array<double>({N + 1, ndx, ndx}, &l_xx), o_uu = make_array<double>({N, nu, nu}, &l_uu);
-  parallel_for(1, 1, 2 * s.nv * s.nv + 4 * s.nv + 64, [&](int, Arena arena) {
+  parallel_for(1, 1, kernels.cost_workspace(s), [&](int, Arena arena) {
     kernels.cost_expansion(s, table.N, terms.data(), int(terms.size()), X.data(), U.data(), l_x, l_u, l_xx, l_uu,
                            arena);
   });
@@ -146,7 +194,8 @@ void bind_solver(nb::module_ &m) {
       .def(
           "__init__", [](CostTable *self, const SystemHandle &system, int N) { new (self) CostTable(cost_table(system, N)); },
           nb::arg("system"), nb::arg("horizon"))
-      .def("add", &CostTable::add, nb::arg("kind"), nb::arg("weight"), nb::arg("reference"), nb::arg("active"))
+      .def("add", &CostTable::add, nb::arg("kind"), nb::arg("weight"), nb::arg("reference"), nb::arg("active"),
+           nb::arg("index"), nb::arg("parameters"))
       .def("value", &cost_value, nb::arg("states"), nb::arg("controls"))
       .def("expansion", &cost_expansion, nb::arg("states"), nb::arg("controls"));
   m.def("linear_rollout", &linear_rollout, nb::arg("f_x"), nb::arg("f_u"), nb::arg("feedforward"),

@@ -165,7 +165,7 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
 
   SystemHandle h;
   System &y = h.system;
-  y.self = &t, y.nq = t.nq, y.nv = t.nv, y.nu = t.nu, y.nc = t.nc + t.nl, y.n = 3 * t.nc + t.nl;
+  y.self = y.tree = &t, y.nq = t.nq, y.nv = t.nv, y.nu = t.nu, y.nc = t.nc + t.nl, y.n = 3 * t.nc + t.nl;
   y.dim = s->dim.data(), y.row = s->row.data(), y.workspace = kernels.tree_workspace(t);
   y.up = s->up.data(), y.curved = int(s->curved_first.size());
   y.curved_first = s->curved_first.data(), y.curved_size = s->curved_size.data();

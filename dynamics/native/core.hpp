@@ -63,10 +63,13 @@ struct RelaxedInfo {
 };
 
 // ---------------------------------------------------------------------------- system
+struct Tree;  // tree.hpp
+
 // terms(q, v) -> M, c, B, J, phi with  M(q) dv/dt + c(q, v) = B(q) u + J(q)' lambda/h.
 // theta (np) are the system's own parameters, e.g. the logarithm of mass scales.
 struct System {
   const void *self = nullptr;
+  const Tree *tree = nullptr;                // the bodies of a kinematic tree; null for any other system
   int nq = 0, nv = 0, nu = 0, np = 0, nc = 0, n = 0;
   const int *dim = nullptr, *row = nullptr;  // contact layout, see Contacts
   std::size_t workspace = 0;                 // doubles that the callbacks below take from the arena
@@ -141,15 +144,33 @@ struct LinearizedKnot {
 };
 
 // ---------------------------------------------------------------------------- cost
-enum CostKind : int { cost_state = 0, cost_control = 1 };
+// Residuals r of a term; widths of weight (w) and of a row of the reference (ref).
+enum CostKind : int {
+  cost_state,           // x (-) ref                                                          w ndx,  ref nx
+  cost_control,         // u - ref                                                            w nu,   ref nu
+  cost_control_limits,  // how far u is outside ref = (lower, upper)                          w nu,   ref 2 nu
+  cost_entries,         // x_i - ref of `count` entries i                                     w count, ref count
+  cost_entry_limits,    // how far x_i is outside ref = (lower, upper)                        w count, ref 2 count
+  // of a kinematic tree, see cost_robot.inc
+  cost_pose,            // position - ref, log(R_ref' R) of a point fixed to a body           w 6,    ref 7
+  cost_twist,           // linear and angular velocity - ref of such a point                  w 6,    ref 6
+  cost_com,             // centre of mass - ref                                               w 3,    ref 3
+  cost_slip,            // sqrt(S(phi)) sigma_T of `count` contacts                           w count
+  cost_air,             // tanh(phi / length) - ref of `count` contacts                       w count, ref count
+  cost_kinds
+};
+enum TwistFrame : int { twist_world = 0, twist_yaw = 1, twist_body = 2 };
 
-// 1/2 sum over active knots of r' diag(weight) r with r = x (-) reference or u - reference.
+// 1/2 sum over active knots of r' diag(weight) r.
 struct CostTerm {
   int kind;
-  const double *weight;       // (ndx) or (nu)
-  const double *reference;    // (nx) or (nu), one for all knots or one for each
-  int reference_stride;       // 0 or nx / nu
-  const unsigned char *active;// (N+1) or (N)
+  const double *weight;
+  const double *reference;      // one row for all knots or one for each
+  int reference_stride;         // 0 or the width of a row
+  const unsigned char *active;  // (N+1), or (N) for terms in u
+  int count;                    // entries or contacts
+  const int *index;             // entries: (2 count) in x, then in dx; contacts: (count); pose: body; twist: body, frame
+  const double *parameter;      // pose, twist: the point in the body frame (3) [m]; slip: [1/m]; air: length [m]
 };
 
 // ---------------------------------------------------------------------------- Riccati

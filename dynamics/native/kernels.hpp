@@ -67,7 +67,8 @@ struct Kernels {
   bool (*rollout_vjp)(const StepContext &, const TransposedRollout &, const Gradient &, double *g_start,
                       double *g_controls, double *g_theta, double *g_mu, Arena);
 
-  // --- cost and Riccati recursion: cost.inc, riccati.inc
+  // --- cost and Riccati recursion: cost.inc, cost_robot.inc, riccati.inc
+  std::size_t (*cost_workspace)(const System &);
   double (*cost_value)(const System &, int N, const CostTerm *, int n_terms, const double *X, const double *U, Arena);
   void (*cost_expansion)(const System &, int N, const CostTerm *, int n_terms, const double *X, const double *U,
                          double *l_x, double *l_u, double *l_xx, double *l_uu, Arena);

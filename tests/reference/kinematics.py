@@ -1,0 +1,77 @@
+"""Frames, velocities and contact points of a kinematic tree, as plainly as numpy says it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from cito.dynamics.tree import TreeSystem, contact_frame
+
+
+def turn(axis: np.ndarray, angle: float) -> np.ndarray:
+    """Rotation about a unit axis."""
+    W = np.cross(np.eye(3), axis)
+    return np.eye(3) + np.sin(angle) * W + (1 - np.cos(angle)) * W @ W
+
+
+class Motion(NamedTuple):
+    """Of each body: R (nb, 3, 3), p, v (of the frame's origin), omega (nb, 3), in the world."""
+
+    R: np.ndarray
+    p: np.ndarray
+    v: np.ndarray
+    omega: np.ndarray
+
+
+def motion(tree: TreeSystem, x: np.ndarray) -> Motion:
+    """All bodies, parents first."""
+    names = [body.name for body in tree.bodies]
+    nq = sum(7 if body.joint == "free" else 1 for body in tree.bodies)
+    q, rate = list(x[:nq]), list(x[nq:])
+    R, p, v, omega = [], [], [], []
+    for body in tree.bodies:
+        at = None if body.parent is None else names.index(body.parent)
+        parent = (np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3))
+        R_p, p_p, v_p, w_p = parent if at is None else (R[at], p[at], v[at], omega[at])
+        R_0, r = R_p @ body.rotation, R_p @ body.position
+        v_0 = v_p + np.cross(w_p, r)
+        if body.joint == "free":
+            position, quaternion = q[:3], q[3:7]
+            del q[:7]
+            r = r + R_0 @ position
+            R_i = R_0 @ Rotation.from_quat(quaternion).as_matrix()
+            v_i, w_i = R_i @ rate[:3], R_i @ rate[3:6]
+            del rate[:6]
+        elif body.joint == "revolute":
+            R_i = R_0 @ turn(body.axis, q.pop(0))
+            v_i, w_i = v_0, w_p + R_0 @ body.axis * rate.pop(0)
+        else:
+            step = R_0 @ body.axis
+            r, R_i, w_i = r + step * q.pop(0), R_0, w_p
+            v_i = v_p + np.cross(w_p, r) + step * rate.pop(0)
+        for values, value in zip((R, p, v, omega), (R_i, p_p + r, v_i, w_i)):
+            values.append(value)
+    return Motion(*(np.array(values) for values in (R, p, v, omega)))
+
+
+def body_point(m: Motion, body: int, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Position and velocity of a point fixed to a body."""
+    r = m.R[body] @ point
+    return m.p[body] + r, m.v[body] + np.cross(m.omega[body], r)
+
+
+def foot(tree: TreeSystem, m: Motion, i: int) -> tuple[float, np.ndarray]:
+    """Distance of contact i from the ground and its tangential velocity (2,)."""
+    contact, frame = tree.contacts[i], contact_frame(tree.normal)
+    body = [b.name for b in tree.bodies].index(contact.body)
+    centre, v = body_point(m, body, contact.position)
+    v = v + np.cross(m.omega[body], -contact.radius * tree.normal)
+    return float(tree.normal @ centre - contact.radius - tree.height), frame[:2] @ v
+
+
+def centre_of_mass(tree: TreeSystem, m: Motion) -> np.ndarray:
+    """Of all bodies, (3,)."""
+    points = [body_point(m, i, body.com)[0] for i, body in enumerate(tree.bodies)]
+    return np.average(points, axis=0, weights=[body.mass for body in tree.bodies])
