@@ -101,6 +101,23 @@ RICCATI: dict[str, Any] = {
     "lower": Z(2),
     "upper": Z(2),
 }
+# Kinds of cost: system, lengths of weight and reference, whether in controls, index, parameters.
+ROBOT = TreeSystem(
+    [Body("base", None, "free", 1.0, inertia=np.eye(3)), Body("arm", "base", "revolute", 1.0)],
+    [ContactPoint("foot", "arm", Z(3))],
+).native  # nq 8, nv 7, nu 1
+COSTS: list[tuple[str, Any, int, int, int, tuple[int, ...], int]] = [
+    ("state", SYSTEM, 4, 4, 0, (), 0),
+    ("control", SYSTEM, 2, 2, 1, (), 0),
+    ("control limits", SYSTEM, 2, 4, 1, (), 0),
+    ("entries", ROBOT, 2, 2, 0, (7, 14, 6, 13), 0),
+    ("entry limits", ROBOT, 1, 2, 0, (7, 6), 0),
+    ("pose", ROBOT, 6, 7, 0, (1,), 3),
+    ("twist", ROBOT, 6, 6, 0, (0, 2), 3),
+    ("com", ROBOT, 3, 3, 0, (), 0),
+    ("slip", ROBOT, 1, 0, 0, (0,), 1),
+    ("air", ROBOT, 1, 1, 0, (0,), 1),
+]
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "hard_solve": (_native.hard_solve, {**BATCH, "warm": Z((2, 2))}),
     "relaxed_solve": (_native.relaxed_solve, {**BATCH, **SOLUTION, "smoothing": np.ones((2, 1))}),
@@ -182,14 +199,19 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
             "feedback": Z((3, 2, 4)),
         },
     ),
-    "CostTable.add state": (
-        lambda **a: _native.CostTable(SYSTEM, 3).add(0, **a),
-        {"weight": Z(4), "reference": Z((4, 4)), "active": Z(4, bool)},
-    ),
-    "CostTable.add control": (
-        lambda **a: _native.CostTable(SYSTEM, 3).add(1, **a),
-        {"weight": Z(2), "reference": Z((3, 2)), "active": Z(3, bool)},
-    ),
+    **{
+        f"CostTable.add {kind}": (
+            lambda system=system, kind=kind, **a: _native.CostTable(system, 3).add(kind, **a),
+            {
+                "weight": Z(weights),
+                "reference": Z((4 - controls, width)),
+                "active": Z(4 - controls, bool),
+                "index": integers(*index),
+                "parameters": Z(parameters),
+            },
+        )
+        for kind, system, weights, width, controls, index, parameters in COSTS
+    },
     "CostTable.value": (
         _native.CostTable(SYSTEM, 3).value,
         {"states": Z((2, 4, 4)), "controls": Z((2, 3, 2))},
@@ -205,6 +227,7 @@ AXES = [
     for name, value in arguments.items()
     if isinstance(value, np.ndarray)
     for axis in range(value.ndim)
+    if value.shape[axis]
 ]
 # Lengths that no other argument fixes.
 FREE = {
@@ -278,6 +301,13 @@ def test_every_length_is_checked(call: str, name: str, axis: int, change: int) -
         ("height_field", "spline", Z((3, 4))),
         ("height_field", "spline", Z((4, 3))),
         ("CostTable.add state", "reference", Z((0, 4))),
+        ("CostTable.add entries", "index", integers(15, 14, 6, 13)),
+        ("CostTable.add entries", "index", integers(7, 14, 6, -1)),
+        ("CostTable.add entry limits", "index", integers(7, 14)),
+        ("CostTable.add pose", "index", integers(2)),
+        ("CostTable.add twist", "index", integers(0, 3)),
+        ("CostTable.add slip", "index", integers(1)),
+        ("CostTable.add air", "index", integers(-1)),
     ],
 )
 def test_values_that_index_are_checked(call: str, name: str, value: Any) -> None:
@@ -290,11 +320,12 @@ def test_empty_horizons_and_batches() -> None:
     none = _native.hard_solve(DIMS, Z((0, 2, 2)), Z((0, 2)), Z((0, 1)), None)
     assert none[0].shape == (0, 2)
     table = _native.CostTable(SYSTEM, 0)
-    table.add(0, np.full(4, 2.0), Z((1, 4)), np.ones(1, bool))
+    nothing = integers(), Z(0)
+    table.add("state", np.full(4, 2.0), Z((1, 4)), np.ones(1, bool), *nothing)
     for rows in (0, 1):
-        table.add(1, np.ones(2), Z((rows, 2)), Z(0, bool))
+        table.add("control", np.ones(2), Z((rows, 2)), Z(0, bool), *nothing)
     with pytest.raises(ValueError, match="`active` must have shape"):
-        table.add(1, np.ones(2), Z((1, 2)), np.ones(1, bool))
+        table.add("control", np.ones(2), Z((1, 2)), np.ones(1, bool), *nothing)
     assert table.value(np.ones((1, 1, 4)), Z((1, 0, 2))).tolist() == [4.0]
     states = MODEL.rollout(
         Z((1, 4)), Z((1, 0, 2)), np.ones(1), None, None, None, None, None, None, None, 1
@@ -314,7 +345,12 @@ def test_empty_horizons_and_batches() -> None:
         lambda: _native.euclidean_space(2**30, 2),
         lambda: _native.CostTable(SYSTEM, -1),
         lambda: _native.CostTable(SYSTEM, 2**31 - 1),
-        lambda: _native.CostTable(SYSTEM, 3).add(2, Z(4), Z((1, 4)), Z(4, bool)),
+        lambda: _native.CostTable(SYSTEM, 3).add(
+            "stat", Z(4), Z((1, 4)), Z(4, bool), integers(), Z(0)
+        ),
+        lambda: _native.CostTable(SYSTEM, 3).add(
+            "pose", Z(6), Z((1, 7)), Z(4, bool), integers(0), Z(3)
+        ),
         lambda: _native.Gradient(kind=6),
         lambda: _native.Gradient(kind=-1),
         lambda: _native.Gradient(kind=3, samples=-1),
