@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cito.dynamics.types import Array, as_array, positive, whole_number
-from cito.problems.costs import Knots, ResidualJacobians, active_knots, check_knots
+from cito.problems.costs import Knots, ResidualJacobians, active_knots, checked_knots
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Constraint:
         object.__setattr__(self, "scale", positive("scale", self.scale))
         if self.kind not in ("inequality", "equality"):
             raise ValueError(f"`kind` must be 'inequality' or 'equality', got {self.kind!r:.80}")
-        check_knots(self.knots)
+        object.__setattr__(self, "knots", checked_knots(self.knots))
 
     @classmethod
     def from_casadi(cls, x: Any, u: Any, expression: Any, **options: Any) -> Constraint:
