@@ -51,7 +51,7 @@ class Shape(ABC):
         at = as_array("points", points)
         if at.ndim < 1 or at.shape[-1] != 3:
             raise ValueError(f"`points` must have shape (..., 3), got {at.shape}")
-        value, normal, *_ = _native.shape_distance(self.native, at.reshape(-1, 3))
+        value, _, normal, _ = _native.shape_distance(self.native, at.reshape(-1, 3))
         return Distance(value.reshape(at.shape[:-1]), normal.reshape(at.shape))
 
 

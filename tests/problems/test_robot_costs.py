@@ -10,7 +10,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from cito.dynamics import ContactDynamics, point_mass
+from cito.dynamics.candidates import ContactPair
 from cito.dynamics.check import finite_difference
+from cito.dynamics.shapes import Capsule, Plane
+from cito.dynamics.terrain import HeightField
 from cito.problems import ControlCost, Problem
 from cito.problems.objective import Objective
 from cito.problems.robot_costs import (
@@ -27,18 +30,32 @@ from cito.problems.robot_costs import (
     TorqueSmoothness,
 )
 from cito.problems.robots import load_robot
-from tests.dynamics.test_tree import random_tree
 from tests.reference import kinematics
+from tests.reference.trees import neutral, random_forest, random_tree
 
 N = 2
 RNG = np.random.default_rng(0)
+POINT, REFERENCE = np.array([0.1, -0.2, 0.3]), np.array([0.2, -0.1, 0.4])
 TREES = {
     "floating": random_tree(2, bodies=5),
     "fixed": random_tree(1, bodies=5, floating=False),
     "go2": load_robot("go2"),
     "hopper": load_robot("hopper"),
 }
-POINT, REFERENCE = np.array([0.1, -0.2, 0.3]), np.array([0.2, -0.1, 0.4])
+# feet over waves, and bodies that touch each other
+FORESTS = {
+    "waves": replace(TREES["floating"], ground=HeightField.waves(0.2, 1.7, (-9, 9), (-9, 9))),
+    "pairs": random_forest(
+        1,
+        [
+            ContactPair(
+                "ball", "c0", np.zeros(3), 0.1, shape=Capsule(0.05, POINT, -POINT), other="a5"
+            ),
+            ContactPair("arms", "b2", POINT, shape=Capsule(0.02, POINT, REFERENCE), other="a2"),
+            ContactPair("self", "a3", POINT, 0.02, shape=Plane((0.1, 0.2, 1.0)), other="a1"),
+        ],
+    ),
+}
 TURN = Rotation.from_rotvec([0.3, -0.5, 0.2])
 MOVING = REFERENCE + 0.1 * RNG.standard_normal((N + 1, 3))
 
@@ -60,10 +77,8 @@ def joints_of(tree) -> tuple[np.ndarray, np.ndarray]:
 
 
 def problem(name: str, *terms) -> Problem:
-    dynamics = ContactDynamics(TREES[name], 0.02)
-    start = np.zeros(dynamics.nx)
-    if tree_of(TREES[name]).bodies[0].joint == "free":
-        start[6] = 1
+    system = {**TREES, **FORESTS}[name]
+    dynamics, start = ContactDynamics(system, 0.02), neutral(tree_of(system))
     return Problem("test", dynamics, start, N, (*terms, ControlCost(np.full(dynamics.nu, 1e-300))))
 
 
@@ -184,12 +199,13 @@ CASES = {
     "torque": (Torque(1.7), torque, 1.7),
 }
 EVERY = [(tree, case) for tree in TREES for case in CASES]
+EVERY += [(tree, case) for tree in FORESTS for case in ("slip", "air")]
 
 
 def case_of(tree_name: str, name: str):
     """The term with what depends on the tree, and sqrt(weight) r of a knot, (nr,) or empty."""
     term, residual, weight = CASES[name]
-    tree = tree_of(TREES[tree_name])
+    tree = tree_of({**TREES, **FORESTS}[tree_name])
     if isinstance(term, PointPosition):
         term = replace(term, foot=tree.contacts[0].name)
     if isinstance(term, Posture):

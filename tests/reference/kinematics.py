@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from cito.dynamics.tree import TreeSystem, contact_frame
+from cito.dynamics.shapes import Capsule, Plane, Shape, contact_frame
+from cito.dynamics.tree import TreeSystem
 
 
 def turn(axis: np.ndarray, angle: float) -> np.ndarray:
@@ -62,13 +63,35 @@ def body_point(m: Motion, body: int, point: np.ndarray) -> tuple[np.ndarray, np.
     return m.p[body] + r, m.v[body] + np.cross(m.omega[body], r)
 
 
+def distance_to(shape: Shape, x: np.ndarray) -> tuple[float, np.ndarray]:
+    """Distance of x from a shape, and the normal there."""
+    if isinstance(shape, Plane):
+        return float(shape.normal @ x - shape.height), np.asarray(shape.normal)
+    if isinstance(shape, Capsule):
+        along = np.asarray(shape.end) - shape.start
+        t = np.clip((x - shape.start) @ along / (along @ along), 0, 1)
+        away = x - shape.start - t * along
+        return float(np.linalg.norm(away) - shape.radius), away / np.linalg.norm(away)
+    at = shape.distance(x)
+    return float(at.value), at.normal
+
+
 def foot(tree: TreeSystem, m: Motion, i: int) -> tuple[float, np.ndarray]:
-    """Distance of contact i from the ground and its tangential velocity (2,)."""
-    contact, frame = tree.contacts[i], contact_frame(tree.normal)
-    body = [b.name for b in tree.bodies].index(contact.body)
+    """Distance of contact i from what it may touch and its tangential velocity there, (2,)."""
+    contact, names = tree.contacts[i], [b.name for b in tree.bodies]
+    body = names.index(contact.body)
+    shape, other = getattr(contact, "shape", tree.ground), getattr(contact, "other", None)
     centre, v = body_point(m, body, contact.position)
-    v = v + np.cross(m.omega[body], -contact.radius * tree.normal)
-    return float(tree.normal @ centre - contact.radius - tree.height), frame[:2] @ v
+    if other is None:
+        R, p, v_other, w_other = np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    else:
+        k = names.index(other)
+        R, p, v_other, w_other = m.R[k], m.p[k], m.v[k], m.omega[k]
+    distance, normal = distance_to(shape, R.T @ (centre - p))
+    normal = R @ normal
+    touch = centre - contact.radius * normal
+    relative = v + np.cross(m.omega[body], touch - centre) - v_other - np.cross(w_other, touch - p)
+    return distance - contact.radius, contact_frame(normal)[:2] @ relative
 
 
 def centre_of_mass(tree: TreeSystem, m: Motion) -> np.ndarray:
