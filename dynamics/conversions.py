@@ -112,13 +112,14 @@ def to_pinocchio(model: Any, x: ArrayLike) -> Coordinates:
 
 def rotation_matrix(quaternion: Array) -> Array:
     """R (..., 3, 3) of unit quaternions x y z w, (..., 4)."""
-    x, y, z, w = np.moveaxis(quaternion, -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    x, y, z, w = (quaternion[..., i] for i in range(4))
+    R = np.empty((*quaternion.shape[:-1], 3, 3))
+    R[..., 0, 0], R[..., 0, 1] = 1 - 2 * (y * y + z * z), 2 * (x * y - z * w)
+    R[..., 0, 2], R[..., 1, 0] = 2 * (x * z + y * w), 2 * (x * y + z * w)
+    R[..., 1, 1], R[..., 1, 2] = 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)
+    R[..., 2, 0], R[..., 2, 1] = 2 * (x * z - y * w), 2 * (y * z + x * w)
+    R[..., 2, 2] = 1 - 2 * (x * x + y * y)
+    return R
 
 
 def _bodies(robot: Robot | TreeSystem) -> tuple[Body, ...]:
@@ -162,6 +163,8 @@ def _coordinates(
     for label, array, size in zip((name, other), arrays, sizes):
         if array.ndim < 1 or array.shape[-1] != size:
             raise ValueError(f"`{label}` must have shape (..., {size}), got {array.shape}")
+    if arrays[0].shape[:-1] == arrays[1].shape[:-1]:
+        return arrays[0].copy(), arrays[1].copy()
     batch = batch_axes(name, arrays[0].shape[:-1], other, arrays[1].shape[:-1])
     q_out, v_out = (np.broadcast_to(a, (*batch, a.shape[-1])).copy() for a in arrays)
     return q_out, v_out

@@ -165,6 +165,7 @@ class Loop:
         deadline = time.monotonic() + FIRST_PLAN
         while (solve := self._worker.take()) is None and time.monotonic() < deadline:
             time.sleep(1e-3)
+            self._sense(self._clock.now())  # so that no old states pile up
         self._origin = self._clock.now()
         if solve is None:
             self._event("solver", f"no plan within {FIRST_PLAN:g} s")
@@ -172,7 +173,7 @@ class Loop:
             self._receive(solve)
             self._adopt(math.inf)
         self._state = None  # it was measured before time began
-        self._thefts.since()
+        self._thefts.since(self._clock.now(), True)
 
     def tick_until(self, ticks: int, solves: float) -> None:
         """Ticks 0 to `ticks` - 1 at multiples of the period, with so many `solves` a tick."""
@@ -234,6 +235,7 @@ class Loop:
     def _tick(self, now: float, due: bool) -> Command:
         """One round; what the robot was told."""
         self._sense(now)
+        now = self._clock.now()  # what was measured meanwhile is not from the future
         self._think(now, due)
         wish = self._wish(now)
         command = self._safety.filter(now, self._state, wish, self._refused)
@@ -331,7 +333,7 @@ class Loop:
             self._event("clock", f"the clock moved by {apart:.3f} s between two ticks: {how}")
 
     def _record(self, now: float, end: float, command: Command, missed: int) -> None:
-        stolen, switches = self._thefts.since()
+        stolen, switches = self._thefts.since(now, missed > 0)
         self._missed.append(missed)
         self._taken.append((stolen, switches))
         t, plan, state = now - self._origin, self._plan, self._state

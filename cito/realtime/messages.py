@@ -72,6 +72,10 @@ class Format:
         body = b"".join(np.ascontiguousarray(part, "<f8").tobytes() for part in parts)
         return HEADER.pack(MAGIC, kind, sequence, time) + body
 
+    def fits(self, kind: Kind, message: bytes) -> bool:
+        """Whether a message has the size of this kind."""
+        return len(message) == HEADER.size + 8 * sum(self.lengths(kind))
+
     def unpack(self, message: bytes) -> Message:
         """What a message says.
 
@@ -85,11 +89,9 @@ class Format:
             raise BadMessage("a message that does not come from cito")
         kind = Kind(number)
         lengths = self.lengths(kind)
-        expected = HEADER.size + 8 * sum(lengths)
-        if len(message) != expected:
-            raise BadMessage(
-                f"a {kind.name} of {len(message)} bytes where {expected} were agreed on"
-            )
+        if not self.fits(kind, message):
+            agreed = HEADER.size + 8 * sum(lengths)
+            raise BadMessage(f"a {kind.name} of {len(message)} bytes where {agreed} were agreed on")
         body = np.frombuffer(message, "<f8", offset=HEADER.size).astype(float)
         parts = tuple(np.split(body, np.cumsum(lengths)[:-1])) if lengths else ()
         return Message(kind, sequence, time, parts)

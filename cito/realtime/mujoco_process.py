@@ -27,6 +27,7 @@ import numpy as np
 from cito.realtime.messages import Array, BadMessage, Format, Kind, Message
 
 MAX_LAG = 0.1  # what a real-time simulation may be behind the clock before it skips time [s]
+IMPRATIO = 100.0  # stiffness of friction: with MuJoCo's 1, feet that stand creep
 EPOCH = 1 << 32  # sequence numbers count the messages since the last of so many resets
 
 
@@ -268,6 +269,7 @@ def _compiled(settings: Settings) -> Any:
     model = spec.compile()
     model.opt.timestep = settings.time_step
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION  # torques come from outside
+    model.opt.cone, model.opt.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
     if settings.friction is not None:
         model.geom_friction[:, 0] = settings.friction
     if settings.payload and settings.base is not None:

@@ -152,20 +152,24 @@ class MujocoRobot:
             self._send(self._format.pack(Kind.ADVANCE, 0, now))
             self._take(self._receive())
             return self._newest
-        refused = None
+        newest, refused = b"", None
         while True:
             try:
-                self._take(self.link.recv(LARGEST))
+                raw = self.link.recv(LARGEST)
             except BlockingIOError:
                 break
             except OSError as error:
                 raise self._gone() from error
-            except RobotFault as fault:
-                if self.process.poll() is not None:
-                    raise
-                refused = fault
+            if not raw:
+                raise self._gone()
+            if self._format.fits(Kind.STATE, raw):
+                newest = raw
+            else:
+                refused = raw
+        if newest:
+            self._take(newest)
         if refused is not None:
-            raise refused
+            self._take(refused)  # says why
         return self._newest
 
     def write(self, now: float, command: Command) -> None:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import io
 import multiprocessing
+import os
 import pickle
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from cito.dynamics.types import Array, positive
+from cito.dynamics.types import Array, positive, whole_number
 from cito.realtime.controller import Controller, Plan
 
 DYNAMICS = "dynamics"
+FIRST_TIMEOUT = 60.0  # [s]
 
 
 class RemoteController:
@@ -26,19 +29,29 @@ class RemoteController:
 
     Args:
         controller: what makes the plans.
-        timeout: how long an update may take before the process is ended [s].
+        timeout: how long an update may take before the process is ended [s]; the first one, for
+            which the process must start, may take 60 s.
+        priority: of SCHED_FIFO for the process, 1 to 99, where that is permitted; None: the
+            scheduler as it is.
 
     Raises:
         RuntimeError: from `update`, where the process has ended, does not answer, or raised.
     """
 
-    def __init__(self, controller: Controller, timeout: float = 5.0) -> None:
-        self._timeout = positive("timeout", timeout)
+    def __init__(
+        self, controller: Controller, timeout: float = 5.0, priority: int | None = None
+    ) -> None:
+        if priority is not None:
+            priority = whole_number("priority", priority, 1, 99)
+        self._later = positive("timeout", timeout)
+        self._timeout = max(self._later, FIRST_TIMEOUT)
         self._dynamics = getattr(controller, DYNAMICS, None)
         self.cpu_time: float | None = None
         context = multiprocessing.get_context("spawn")
         self._link, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, controller), daemon=True)
+        self.process = context.Process(
+            target=_serve, args=(theirs, controller, priority), daemon=True
+        )
         self.process.start()
         theirs.close()
 
@@ -50,6 +63,7 @@ class RemoteController:
                 self.process.kill()
                 raise RuntimeError(f"the controller's process was silent for {self._timeout:g} s")
             plan, error, self.cpu_time = _load(self._link.recv_bytes(), self._dynamics)
+            self._timeout = self._later
         except (EOFError, OSError):
             self.process.join(1.0)
             status = self.process.exitcode
@@ -68,9 +82,12 @@ class RemoteController:
             self.process.join()
 
 
-def _serve(link: Connection, controller: Controller) -> None:
+def _serve(link: Connection, controller: Controller, priority: int | None) -> None:
     """Answer until the other side hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if priority is not None:
+        with suppress(OSError):  # not permitted
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
     dynamics = getattr(controller, DYNAMICS, None)
     while True:
         try:

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cito.dynamics.types import positive
+from cito.realtime.scheduling import step_back
 from cito.solvers.solution_file import checked_target, to_json
 
 FORMAT, SCHEMA = "cito run", 1
@@ -69,8 +70,8 @@ class RunLog:
     def begin(self, about: Mapping[str, Any], types: Mapping[str, np.dtype[Any]]) -> None:
         """Say what the run is, and what the rows of each stream hold.
 
-        The writing thread starts here: as a child of the loop's thread it has its priority, so
-        that it is not kept from giving back the interpreter.
+        The writing thread starts here: as a child of the loop's thread it is a real-time thread
+        too, so that nobody keeps it from giving back the interpreter.
         """
         self._thread.start()
         text = to_json("about", {"format": FORMAT, "schema": SCHEMA, **about})
@@ -116,6 +117,7 @@ class RunLog:
             self._events = []
 
     def _work(self) -> None:
+        step_back()
         while (member := self._queue.get()) is not None:
             name, content = member
             to_bytes = _array_bytes if name.endswith(".npy") else _text_bytes

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cito.dynamics.types import Array
 
 PERCENTILES = (50, 95, 99)
-ABOUT = 0.02  # two steps of the kernel's accounting [s]
+ABOUT = 0.06  # a little more than between two looks at the stolen time [s]
 
 
 @dataclass(frozen=True)

@@ -209,9 +209,11 @@ def confine(
 
 def _is_sound(command: Command, nu: int) -> bool:
     parts = [np.asarray(part) for part in vars(command).values()]
-    if not all(part.shape == (nu,) and np.isfinite(part).all() for part in parts):
+    if any(part.shape != (nu,) for part in parts):
         return False
-    return bool((command.stiffness >= 0).all() and (command.damping >= 0).all())
+    numbers = np.concatenate(parts)
+    gains = numbers[3 * nu :]  # stiffness and damping
+    return bool(np.isfinite(numbers).all() and (gains >= 0).all())
 
 
 def _with_total(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import os
 import resource
 import sys
@@ -22,7 +23,8 @@ from threadpoolctl import threadpool_limits
 from cito.dynamics.types import whole_number
 
 MCL_CURRENT, MCL_FUTURE = 1, 2
-SWITCH_INTERVAL = 5e-4  # how long a thread may keep the interpreter once another wants it [s]
+INTERVAL = 0.05  # between two looks at the stolen time [s]
+SWITCH_INTERVAL = 5e-5  # how long a thread may keep the interpreter once another wants it [s]
 
 
 @contextmanager
@@ -65,6 +67,14 @@ def realtime(
             _set_scheduler(os.SCHED_OTHER, 0)
 
 
+def step_back() -> None:
+    """Give the calling thread one priority less than the loop's, if it has inherited that: it must
+    not keep the loop from its time."""
+    if os.sched_getscheduler(0) == os.SCHED_FIFO:
+        priority = os.sched_getparam(0).sched_priority
+        _set_scheduler(os.SCHED_FIFO, max(priority - 1, 1))
+
+
 class Thefts:
     """How much time others took from this thread since the last call.
 
@@ -75,12 +85,16 @@ class Thefts:
     def __init__(self) -> None:
         self._stat = _open("/proc/stat")
         self._ticks = os.sysconf("SC_CLK_TCK")
-        self._last = self._read()
+        self._looked = -math.inf
+        self._last = self._read(0.0, True)
 
-    def since(self) -> tuple[float, int]:
-        """Stolen time [s] and involuntary context switches of the calling thread."""
-        before, self._last = self._last, self._read()
-        return self._last[0] - before[0], self._last[1] - before[1]
+    def since(self, now: float, closely: bool) -> tuple[float, int]:
+        """Stolen time [s] and involuntary context switches of the calling thread.
+
+        The former is looked up where `closely` is, else every INTERVAL of `now` only.
+        """
+        (stolen, switches), self._last = self._last, self._read(now, closely)
+        return self._last[0] - stolen, self._last[1] - switches
 
     def close(self) -> None:
         """Let go of the file."""
@@ -88,8 +102,11 @@ class Thefts:
             os.close(self._stat)
             self._stat = None
 
-    def _read(self) -> tuple[float, int]:
+    def _read(self, now: float, closely: bool) -> tuple[float, int]:
         switches = resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw
+        if not closely and abs(now - self._looked) < INTERVAL:
+            return self._last[0], switches
+        self._looked = now
         return self._stolen(), switches
 
     def _stolen(self) -> float:

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from cito.dynamics.types import Array
 from cito.realtime.controller import Controller, Plan
+from cito.realtime.scheduling import step_back
 
 
 class Solve(NamedTuple):
@@ -103,6 +104,7 @@ class SolverThread:
         return not self._thread.is_alive()
 
     def _work(self) -> None:
+        step_back()
         while True:
             self._wake.wait()
             self._wake.clear()

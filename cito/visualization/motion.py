@@ -84,6 +84,11 @@ class Motion:
         modes = np.where(np.linalg.norm(slip, axis=-1) > SLIP, SLIDING, CLAMPING)
         return np.where(closed, modes, SEPARATING).astype(np.int32)
 
+    @property
+    def mode_switches(self) -> int:
+        """How many times a contact changed its mode."""
+        return int(np.count_nonzero(np.diff(self.modes, axis=0)))
+
     @cached_property
     def _centres(self) -> Array:
         return contact_points(self.system, self.poses)

@@ -210,9 +210,7 @@ def test_a_killed_controller_ends_in_damping() -> None:
 
 def test_a_hung_controller_is_ended() -> None:
     controller = RemoteController(Stand(), timeout=0.3)
-    controller._timeout = 30.0
     controller.update(0.0, np.zeros(37))  # it has started
-    controller._timeout = 0.3
     os.kill(controller.process.pid, signal.SIGSTOP)
     with pytest.raises(RuntimeError, match="silent for 0.3 s"):
         controller.update(0.1, np.zeros(37))

@@ -179,11 +179,12 @@ def test_in_real_time_the_solver_has_a_thread_and_the_collector_stands_still() -
     seen = []
 
     def look(t: float) -> None:
-        seen.append((threading.current_thread().name, gc.isenabled(), sys.getswitchinterval()))
+        quick = sys.getswitchinterval() < 1e-4
+        seen.append((threading.current_thread().name, gc.isenabled(), quick))
 
     before = sys.getswitchinterval()
     summary = run(Stand(look), SelfRobot(GO2, 5e-3), 0.2, 100.0, solver_rate=20.0)
-    assert set(seen) == {("cito solver", False, 5e-4)}
+    assert set(seen) == {("cito solver", False, True)}
     assert gc.isenabled() and sys.getswitchinterval() == before
     assert summary.ticks >= 1 and summary.load >= 0
     assert not [t for t in threading.enumerate() if t.name.startswith("cito")]

@@ -25,6 +25,7 @@ def test_modes_follow_the_push(run_file: Path) -> None:
     modes, times = load_motion(run_file).modes, load_motion(run_file).times
     assert (modes[times < 0.19][2:] == CLAMPING).all()
     assert {SEPARATING, SLIDING, CLAMPING} == set(modes[times > 0.2].ravel())
+    assert load_motion(run_file).mode_switches == (modes[1:] != modes[:-1]).sum() > 4
 
 
 def test_forces_in_the_world_are_those_in_the_contact_frames(run_file: Path) -> None:
