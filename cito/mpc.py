@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cito.dynamics.gradients import Exact, FullCone, Gradient
+from cito.dynamics.robot import Robot
 from cito.dynamics.types import Array, as_vector, duration, positive, whole_number
 from cito.plan import Hold, Plan
 from cito.problems.objective import Objective
@@ -35,7 +36,6 @@ Target = Problem | Callable[[float], Problem]
 REGULARIZATIONS = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
 # Step sizes, in the blocks in which they are rolled out.
 STEP_SIZES = (np.ones(1), np.array([0.5, 0.25]), np.array([0.125, 0.0625, 0.03125]))
-WIDTHS = (0.05, 0.005)  # factors r of rho_i = r v_ref^2 / A_NN,i
 PROMISE = 0.1  # share of the decrease expected of a step with which it is taken
 SMALL = 1e-4  # relative decrease of the cost below which a gradient brought nothing
 
@@ -67,8 +67,8 @@ class MPC:
             targets); its dynamics, horizon and limits must not change. `start` is replaced.
         iterations: DDP iterations in an update.
         first_iterations: the same where there is no plan yet.
-        gradient: one contact gradient, several to choose from, or None: `default_gradients`. The
-            one that last lowered the cost is tried first, the others where it brings nothing.
+        gradient: one contact gradient, several to choose from, or None: `default_gradients`. Each
+            iteration takes the first that lowers the cost.
         delay: from measurement to the moment at which the plan applies [s].
         hold: what to do beyond the end of the last plan; None: repeat the last control. With one,
             both are tried and the cheaper is taken.
@@ -104,7 +104,7 @@ class MPC:
         """Forget the plan: the next update starts from the problem's initial controls."""
         self.plan: Plan | None = None
         self.last: Update | None = None
-        self._preferred, self._level = 0, 0
+        self._level = 0
         self._gradients = self._given
 
     def update(self, t: float, x: ArrayLike) -> Plan:
@@ -184,20 +184,19 @@ class MPC:
         return min(candidates, key=lambda c: c[0].cost, default=None)
 
     def _improve(self, neighbourhood: Neighbourhood) -> _Step:
-        """One DDP iteration under the gradient that last worked, else under the others."""
-        order = np.roll(np.arange(len(self._gradients)), -self._preferred)
-        small = SMALL * abs(neighbourhood.iterate.cost)
+        """One DDP iteration under the first gradient that lowers the cost."""
+        cost = neighbourhood.iterate.cost
+        small = SMALL * abs(cost)
         policy: Policy | None = None
-        for index in order:
-            gradient = self._gradients[index]
+        for gradient in self._gradients:
             for level in range(self._level, len(REGULARIZATIONS)):
                 found = neighbourhood.backward(gradient, REGULARIZATIONS[level])
                 if found is None:
                     continue
                 policy = policy or found
                 best = self._line_search(neighbourhood, found)
-                if best is not None and neighbourhood.iterate.cost - best.cost > small:
-                    self._preferred, self._level = int(index), max(level - 1, 0)
+                if best is not None and cost - best.cost > small:
+                    self._level = max(level - 1, 0)
                     return _Step(best, found, gradient.name)
                 break
         self._level = 0
@@ -231,13 +230,25 @@ class MPC:
 
 
 def default_gradients(problem: Problem, iterate: Iterate) -> tuple[Gradient, ...]:
-    """A wide kernel, a narrow one and the exact gradient, scaled to the speed of the contacts."""
-    free_velocity = problem.dynamics.linearize(iterate.rollout).free_velocity
+    """One wide full-cone kernel, as wide as the energy of a step of free fall:
+
+        rho = m (g h)^2 / number of feet      of a robot,
+        rho_i = v_ref^2 / A_NN,i              of any other system, v_ref the speed of its contacts
+
+    No narrower one after it: where the wide kernel sees a way that no hard rollout of this update
+    confirms, the exact gradient would settle in the nearest local optimum (a robot that leans
+    instead of stepping), and the next update would find it there.
+    """
+    dynamics = problem.dynamics
+    free_velocity = dynamics.linearize(iterate.rollout).free_velocity
     if free_velocity.size == 0:
         return (Exact(),)
-    v_ref = typical_speed(free_velocity)
-    relaxed = (FullCone(r, relative=True, v_ref=v_ref) for r in WIDTHS)
-    return (*relaxed, Exact())
+    robot = getattr(dynamics, "system", None)
+    feet = getattr(robot, "feet", ())
+    if isinstance(robot, Robot) and feet and robot.system.gravity > 0:
+        tree = robot.system
+        return (FullCone(tree.mass * (tree.gravity * dynamics.time_step) ** 2 / len(feet)),)
+    return (FullCone(1.0, relative=True, v_ref=typical_speed(free_velocity)),)
 
 
 def _as_gradients(given: Gradient | Sequence[Gradient] | None) -> tuple[Gradient, ...]:
