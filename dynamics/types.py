@@ -47,6 +47,7 @@ def _is_sound(value: ArrayLike) -> bool:
         type(value) is np.ndarray
         and value.dtype == np.float64
         and value.flags.c_contiguous
+        and value.size < 10_000  # for more BLAS would wake its threads
         # silent on infinities; finite numbers whose squares overflow take the long way
         and math.isfinite(np.vdot(value, value))
     )

@@ -170,9 +170,11 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   y.up = s->up.data(), y.curved = int(s->curved_first.size());
   y.curved_first = s->curved_first.data(), y.curved_size = s->curved_size.data();
   y.terms = kernels.tree_terms, y.derivatives = kernels.tree_derivatives;
+  y.transposed_derivatives = kernels.tree_transposed_derivatives;
   if (t.np) {
     y.np = t.np, y.workspace = kernels.varied_tree_workspace(t);
     y.terms = kernels.varied_tree_terms, y.derivatives = kernels.varied_tree_derivatives;
+    y.transposed_derivatives = kernels.varied_tree_transposed_derivatives;
   }
   y.integrate = kernels.tree_integrate, y.difference = kernels.tree_difference;
   y.to_tangent = kernels.tree_to_tangent, y.to_coordinates = kernels.tree_to_coordinates;

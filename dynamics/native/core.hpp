@@ -88,6 +88,12 @@ struct System {
                       const double *a, const double *u, const double *f, const double *w,
                       double *r_q, double *r_v, double *Jw_q, double *phi_q,
                       double *r_theta, double *Jw_theta, double *phi_theta, Arena) = nullptr;
+  // The same rows transposed, without forming them, for y (nv), z (n), zeta (nc); null: from the rows.
+  //   g_q = r_q' y + Jw_q' z + phi_q' zeta,   g_v = r_v' y,   g_theta = r_theta' y + Jw_theta' z + phi_theta' zeta
+  void (*transposed_derivatives)(const void *self, const double *theta, const double *q, const double *v,
+                                 const double *a, const double *u, const double *f, const double *w,
+                                 const double *y, const double *z, const double *zeta,
+                                 double *g_q, double *g_v, double *g_theta, Arena) = nullptr;
   // Manifold of q; all of these null where q is Euclidean (nq = nv).
   void (*integrate)(const void *self, const double *q, const double *dq, double *q_out) = nullptr;
   void (*difference)(const void *self, const double *q0, const double *q1, double *dq) = nullptr;  // q1 (-) q0

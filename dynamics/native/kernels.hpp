@@ -35,10 +35,12 @@ struct Kernels {
   std::size_t (*tree_workspace)(const Tree &);
   decltype(System::terms) tree_terms;
   decltype(System::derivatives) tree_derivatives;
+  decltype(System::transposed_derivatives) tree_transposed_derivatives;
   // the same of a tree with parameters theta: tree_parameters.inc
   std::size_t (*varied_tree_workspace)(const Tree &);
   decltype(System::terms) varied_tree_terms;
   decltype(System::derivatives) varied_tree_derivatives;
+  decltype(System::transposed_derivatives) varied_tree_transposed_derivatives;
   decltype(System::integrate) tree_integrate;
   decltype(System::difference) tree_difference;
   decltype(System::to_tangent) tree_to_tangent;
