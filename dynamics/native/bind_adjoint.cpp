@@ -106,6 +106,31 @@ nb::tuple rollout_vjp(const TimeStepping &model, In<3> states, In<3> controls, I
   return nb::make_tuple(o_start, o_controls, o_theta, o_friction);
 }
 
+// y' r_q + z' Jw_q + zeta' phi_q (nv), y' r_v (nv) and y' r_theta + z' Jw_theta + zeta' phi_theta (np) at (q, v), see
+// system_derivatives.
+nb::tuple transposed_derivatives(const SystemHandle &h, Maybe<1> theta, In<1> q, In<1> v, In<1> a, In<1> u, In<1> f,
+                                 In<1> w, In<1> y, In<1> z, In<1> zeta) {
+  const System &s = h.system;
+  const std::size_t nv = s.nv, n = s.n, np = s.np;
+  if (!s.terms) refuse("system", "have dynamics, got a space of states and controls");
+  check_shape("theta", theta, {np});
+  check_shape("q", q, {std::size_t(s.nq)});
+  check_shape("v", v, {nv});
+  check_shape("a", a, {nv});
+  check_shape("u", u, {std::size_t(s.nu)});
+  check_shape("f", f, {n});
+  check_shape("w", w, {nv});
+  check_shape("y", y, {nv});
+  check_shape("z", z, {n});
+  check_shape("zeta", zeta, {std::size_t(s.nc)});
+  double *out[3];
+  nb::object o[3] = {make_array<double>({nv}, out), make_array<double>({nv}, out + 1), make_array<double>({np}, out + 2)};
+  Workspace work(kernels.step_workspace(s));
+  kernels.transposed_derivatives(s, data_or_null(theta), q.data(), v.data(), a.data(), u.data(), f.data(), w.data(),
+                                 y.data(), z.data(), zeta.data(), out[0], out[1], out[2], work.arena());
+  return nb::make_tuple(o[0], o[1], o[2]);
+}
+
 // Gradients at states x (K,nx): from coordinates (K,nx) to the tangent space (K,ndx), or back.
 nb::object move_gradient(const SystemHandle &h, In<2> x, In<2> g, bool to_tangent) {
   const System &s = h.system;
@@ -133,6 +158,8 @@ nb::object move_gradient(const SystemHandle &h, In<2> x, In<2> g, bool to_tangen
 void bind_adjoint(nb::module_ &m) {
   m.def("simulate", &simulate, nb::arg("model"), nb::arg("start"), nb::arg("controls"), nb::arg("previous").none(),
         nb::arg("friction").none(), nb::arg("theta").none(), nb::arg("threads"));
+  m.def("transposed_derivatives", &transposed_derivatives, nb::arg("system"), nb::arg("theta").none(), nb::arg("q"),
+        nb::arg("v"), nb::arg("a"), nb::arg("u"), nb::arg("f"), nb::arg("w"), nb::arg("y"), nb::arg("z"), nb::arg("zeta"));
   m.def("move_gradient", &move_gradient, nb::arg("system"), nb::arg("x"), nb::arg("g"), nb::arg("to_tangent"));
   m.def("rollout_vjp", &rollout_vjp, nb::arg("model"), nb::arg("states"), nb::arg("controls"), nb::arg("impulses"),
         nb::arg("velocities"), nb::arg("modes"), nb::arg("g_states"), nb::arg("gradient"), nb::arg("friction").none(),

@@ -66,6 +66,9 @@ struct Kernels {
   bool (*step_vjp)(const StepContext &, const double *x, const double *u, const double *lambda, const double *sigma,
                    const int *mode, const double *g, const Gradient &, std::uint64_t knot, double *g_x, double *g_u,
                    double *g_theta, double *g_mu, Arena);
+  void (*transposed_derivatives)(const System &, const double *theta, const double *q, const double *v, const double *a,
+                                 const double *u, const double *f, const double *w, const double *y, const double *z,
+                                 const double *zeta, double *g_q, double *g_v, double *g_theta, Arena);
   bool (*rollout_vjp)(const StepContext &, const TransposedRollout &, const Gradient &, double *g_start,
                       double *g_controls, double *g_theta, double *g_mu, Arena);
 

@@ -148,6 +148,14 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         lambda g, **a: MODEL.step_vjp(*a.values(), g, EXACT, 1),
         {**STEPS, "g": Z((3, 4))},
     ),
+    "transposed_derivatives": (
+        lambda **a: _native.transposed_derivatives(SYSTEM, **a),
+        {
+            **THETA,
+            **{"a": Z(2), "u": Z(2), "f": Z(2), "w": Z(2)},
+            **{"y": Z(2), "z": Z(2), "zeta": Z(1)},
+        },
+    ),
     "move_gradient": (
         lambda **a: _native.move_gradient(SYSTEM, **a, to_tangent=True),
         {"x": Z((3, 4)), "g": Z((3, 4))},
