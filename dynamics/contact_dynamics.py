@@ -3,6 +3,10 @@
     v+ = v + M^-1 ( h (B u - c) + J' lambda ),     q+ = q (+) h v+
     lambda from Signorini, Coulomb and maximum dissipation on  sigma = J v+ + e_N phi(q)/h
 
+With restitution e > 0 a contact that approaches, v_N < 0, and would close within the step rebounds:
+
+    sigma_N = v_N+ + e v_N  (+ phi/h where it is negative),     so that  v_N+ = -e v_N
+
 The rollout holds the hard law, always. The gradient enters in `ContactLinearization` only.
 """
 
@@ -76,7 +80,7 @@ class StepGradient(NamedTuple):
     friction: Array
 
 
-FIXED = ("system", "time_step", "friction", "theta", "threads")
+FIXED = ("system", "time_step", "friction", "theta", "threads", "restitution")
 
 
 class ContactDynamics(Dynamics):
@@ -90,6 +94,7 @@ class ContactDynamics(Dynamics):
         theta: offsets of the system's own parameters from their nominal values, (np,); none by
             default.
         threads: how many threads share the knots and step sizes of one call.
+        restitution: coefficient e of every contact, or one for each, (nc,), between 0 and 1 [-].
         ground: what the contact points of a tree or robot touch, in place of its own ground.
 
     Raises:
@@ -103,6 +108,7 @@ class ContactDynamics(Dynamics):
         friction: ArrayLike = 0.8,
         theta: ArrayLike | None = None,
         threads: int = 1,
+        restitution: ArrayLike = 0.0,
         ground: Shape | None = None,
     ) -> None:
         system = system if ground is None else _over(ground, system)
@@ -117,12 +123,18 @@ class ContactDynamics(Dynamics):
         self.friction = _friction(friction, system.contact_dims)
         if (self.friction < 0).any():
             raise ValueError(f"`friction` must be >= 0, got {self.friction.min():g}")
+        self.restitution = as_vector("restitution", restitution, native.nc)
+        if (self.restitution < 0).any() or (self.restitution > 1).any():
+            raise ValueError(f"`restitution` must be between 0 and 1, got {self.restitution}")
         self.theta = None if theta is None else as_vector("theta", theta, native.np)
         self.threads = whole_number("threads", threads, 1, MAX_THREADS)
         self.nx, self.ndx, self.nu = native.nq + native.nv, 2 * native.nv, native.nu
         self.n, self.nc, self.n_theta = native.n, native.nc, native.np
         self.manifold = native
-        self._model = _native.TimeStepping(native, self.time_step, self.friction, self.theta)
+        bounces = self.restitution if self.restitution.any() else None
+        self._model = _native.TimeStepping(
+            native, self.time_step, self.friction, self.theta, bounces
+        )
         freeze(self)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -131,8 +143,7 @@ class ContactDynamics(Dynamics):
         object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arguments = (self.system, self.time_step, self.friction, self.theta, self.threads)
-        return type(self), arguments
+        return type(self), tuple(getattr(self, name) for name in FIXED)
 
     def __repr__(self) -> str:
         rubs = np.array(self.system.contact_dims, int) > 1

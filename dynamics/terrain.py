@@ -83,9 +83,12 @@ class HeightField(Shape):
         spacing = positive("spacing", spacing)
         axes = [_axis(name, bounds, spacing) for name, bounds in (("x", x), ("y", y))]
         X, Y = np.meshgrid(*axes, indexing="ij")
-        heights = np.broadcast_to(as_array("function", function(X, Y)), X.shape)
-        steps = [axis[1] - axis[0] for axis in axes]
-        return cls(heights, np.array(steps), np.array([axes[0][0], axes[1][0]]))
+        heights = as_array("function", function(X, Y))
+        if heights.shape not in ((), X.shape):
+            raise ValueError(f"`function` must return shape {X.shape}, got {heights.shape}")
+        heights = np.broadcast_to(heights, X.shape)
+        origin, second = np.array([axis[:2] for axis in axes]).T
+        return cls(heights, second - origin, origin)
 
     @classmethod
     def ramp(

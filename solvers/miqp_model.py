@@ -212,6 +212,8 @@ def _planar_system(problem: Problem) -> tuple[LinearSystem, ContactDynamics]:
             "`problem.dynamics` must have planar contacts (1 or 2 rows each), got contact_dims "
             f"{system.contact_dims}"
         )
+    if dynamics.restitution.any():
+        raise ValueError("`problem.dynamics` must be without restitution")
     return system, dynamics
 
 

@@ -25,6 +25,8 @@ def check_problem(problem: Problem) -> ContactDynamics:
         )
     if 3 in dynamics.system.contact_dims:
         raise ValueError("`problem` must be planar: contacts in space cannot be split by a sign")
+    if dynamics.restitution.any():
+        raise ValueError("`problem.dynamics` must be without restitution")
     for term in problem.costs:
         if not isinstance(term, StateCost | ControlCost):
             kind = type(term).__name__

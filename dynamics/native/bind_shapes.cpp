@@ -42,7 +42,8 @@ ShapeHandle height_field(In<2> spline, In<1> origin, In<1> rate) {
   return h;
 }
 
-// Distances (K), gradients (K,3), normals (K,3) and dn/dy (K,3,3) at the points (K,3), all in the shape's frame.
+// Distances (K), gradients (K,3), normals (K,3) and dn/dy (K,3,3) at the points (K,3), all in the
+// frame of the body that carries the shape, or of the world.
 nb::tuple shape_distance(const ShapeHandle &shape, In<2> points) {
   const std::size_t K = points.shape(0);
   check_shape("points", points, {K, 3});

@@ -312,15 +312,18 @@ void bind_system(nb::module_ &m) {
   nb::class_<TimeStepping>(m, "TimeStepping")
       .def(
           "__init__",
-          [](TimeStepping *self, const SystemHandle &system, double h, In<1> friction, Maybe<1> theta) {
+          [](TimeStepping *self, const SystemHandle &system, double h, In<1> friction, Maybe<1> theta, Maybe<1> restitution) {
             check_has_terms(system.system);
             if (!(h > 0 && std::isfinite(h))) refuse("time_step", "be finite and > 0, got " + std::to_string(h));
             check_shape("friction", friction, {std::size_t(system.system.nc)});
             check_shape("theta", theta, {std::size_t(system.system.np)});
-            new (self) TimeStepping{system, h, to_vector<1>(friction), {}};
+            check_shape("restitution", restitution, {std::size_t(system.system.nc)});
+            new (self) TimeStepping{system, h, to_vector<1>(friction), {}, {}};
             if (theta) self->theta = to_vector<1>(*theta);
+            if (restitution) self->restitution = to_vector<1>(*restitution);
           },
-          nb::arg("system"), nb::arg("time_step"), nb::arg("friction"), nb::arg("theta").none())
+          nb::arg("system"), nb::arg("time_step"), nb::arg("friction"), nb::arg("theta").none(),
+          nb::arg("restitution") = nb::none())
       .def("rollout", &rollout, nb::arg("start"), nb::arg("controls"), nb::arg("alphas"), nb::arg("states").none(),
            nb::arg("feedforward").none(), nb::arg("feedback").none(), nb::arg("lower").none(), nb::arg("upper").none(),
            nb::arg("gaps").none(), nb::arg("impulses").none(), nb::arg("threads"))

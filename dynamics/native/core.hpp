@@ -113,6 +113,7 @@ struct StepContext {
   Contacts contacts;
   const double *theta;  // (np) or null
   double h;             // [s]
+  const double *restitution = nullptr;  // (nc) coefficients, or null: none
 };
 
 // Closed-loop rollout; every pointer but those of the trajectory itself may be null.

@@ -28,8 +28,8 @@ struct Kernels {
                               const double *sigma_hard, const int *mode, const Gradient &, std::uint64_t knot,
                               double *dlambda_db, double *dlambda_dmu, RelaxedInfo *info, Arena);
 
-  // --- shapes, at a point in the shape's frame
-  void (*signed_distance)(const Shape &, const double *y, Distance &);
+  // --- shapes, at a point in the frame of the body that carries it, or of the world: shapes.inc
+  void (*signed_distance)(const Shape &, const double *x, Distance &);
 
   // --- kinematic tree: the callbacks of a System over a Tree
   std::size_t (*tree_workspace)(const Tree &);

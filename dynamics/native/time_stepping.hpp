@@ -11,11 +11,12 @@ namespace cito {
 struct TimeStepping {
   SystemHandle handle;
   double h;
-  std::vector<double> mu, theta;
+  std::vector<double> mu, theta, restitution;  // the last empty where all are zero
 
   StepContext context() const {
     const System &s = handle.system;
-    return {&s, {s.nc, s.n, s.dim, s.row, mu.data()}, theta.empty() ? nullptr : theta.data(), h};
+    return {&s, {s.nc, s.n, s.dim, s.row, mu.data()}, theta.empty() ? nullptr : theta.data(), h,
+            restitution.empty() ? nullptr : restitution.data()};
   }
 };
 

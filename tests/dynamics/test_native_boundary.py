@@ -137,7 +137,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "TimeStepping": (
         lambda **a: _native.TimeStepping(SYSTEM, 0.1, **a),
-        {"friction": Z(1), "theta": Z(1)},
+        {"friction": Z(1), "theta": Z(1), "restitution": Z(1)},
     ),
     "rollout": (MODEL.rollout, ROLLOUT),
     "linearize": (

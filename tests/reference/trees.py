@@ -88,3 +88,37 @@ def random_state(tree: TreeSystem, rng: np.random.Generator) -> np.ndarray:
     system = tree.native
     dx = rng.standard_normal(2 * system.nv)
     return _native.on_manifold(system, neutral(tree)[None], dx[None], True)[0]
+
+
+def bodies_in_world(tree: TreeSystem, q: np.ndarray) -> dict[str | None, tuple]:
+    """Rotation and origin of every body, by the definition of its joint."""
+    frames: dict[str | None, tuple] = {None: (np.eye(3), np.zeros(3))}
+    first = 0
+    for body in tree.bodies:
+        R, p = frames[body.parent]
+        R, p = R @ body.rotation, p + R @ body.position
+        if body.joint == "free":
+            p, R = p + R @ q[first : first + 3], R @ quaternion_matrix(q[first + 3 : first + 7])
+            first += 7
+        else:
+            if body.joint == "revolute":
+                R = R @ axis_angle(body.axis, q[first])
+            else:
+                p = p + q[first] * (R @ body.axis)
+            first += 1
+        frames[body.name] = R, p
+    return frames
+
+
+def quaternion_matrix(quaternion: np.ndarray) -> np.ndarray:
+    v, w = quaternion[:3], quaternion[3]
+    return np.eye(3) + 2 * w * skew(v) + 2 * skew(v) @ skew(v)
+
+
+def axis_angle(axis: np.ndarray, angle: float) -> np.ndarray:
+    K = skew(axis)
+    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
+
+
+def skew(v: np.ndarray) -> np.ndarray:
+    return np.cross(np.eye(3), v)

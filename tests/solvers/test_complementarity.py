@@ -188,6 +188,9 @@ def test_the_limit_of_iterations_is_one_for_all_stages(limit):
 def test_problems_that_cannot_be_written_down_are_refused():
     space = ContactDynamics(point_mass(3), time_step=0.05)
     in_space = Problem("space", space, np.zeros(6), 5, (ControlCost(np.ones(3)),))
+    bouncing = ContactDynamics(point_mass(), 0.05, restitution=0.5)
+    with pytest.raises(ValueError, match="without restitution"):
+        solve_complementarity(replace(traverse(), dynamics=bouncing))
     with pytest.raises(ValueError, match="`problem` must be planar"):
         solve_complementarity(in_space)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -193,6 +194,9 @@ def test_refuses_what_it_cannot_state(monkeypatch):
 
     x_g, u = np.zeros(4), ControlCost([1e-3, 1e-3])
     flat = Problem("test", ContactDynamics(point_mass(3), 0.05), np.zeros(6), 5, make_costs(3))
+    bouncing = ContactDynamics(point_mass(), 0.05, restitution=0.5)
+    with pytest.raises(ValueError, match="without restitution"):
+        reference(replace(make("lift-off"), dynamics=bouncing))
     with pytest.raises(ValueError, match=r"planar contacts .* got contact_dims \(3,\)"):
         reference(flat)
     residual = ResidualCost(
