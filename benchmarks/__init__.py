@@ -15,6 +15,7 @@ BENCHMARKS = {
     "ddp": "cito.benchmarks.ddp",
     "reference": "cito.benchmarks.reference",
     "peers": "cito.benchmarks.peers",
+    "demonstrations": "cito.benchmarks.demonstrations",
 }
 SUMMARIES = {
     "planar": "every gradient and solver on the three planar tasks, against the proven optimum",
@@ -22,5 +23,6 @@ SUMMARIES = {
     "contact": "the contact kernels: how often they solve, how well, how fast",
     "ddp": "what one iteration of DDP costs, and where the time goes",
     "reference": "time to a proof, and whether independent solvers find the same",
+    "demonstrations": "throwing, hitting and estimating by gradient, against CMA-ES",
     "peers": "the step and its Jacobians beside MuJoCo, Crocoddyl and Pinocchio",
 }

@@ -15,7 +15,7 @@ from cito.problems.task_files import task_name
 from cito.solvers.adaptive import Adaptive
 
 # Extras of the installation, and the module by which each is recognized.
-OPTIONAL = {"scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
+OPTIONAL = {"baselines": "cma", "scip": "pyscipopt", "gurobi": "gurobipy", "cplex": "cplex"}
 # Parameters have the same meaning in every task.
 PARAMETERS = {
     "friction": "coefficient of friction [-]",

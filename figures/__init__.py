@@ -12,12 +12,14 @@ from pathlib import Path
 FIGURES: dict[str, str] = {
     **{str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4)},
     "scaling": "cito.figures.scaling",
+    "arms": "cito.figures.arms",
 }
 SUMMARIES = {
     "1": "three planar tasks under several gradients: paths, impulses, convergence",
     "2": "the central path of one planar contact in each of its regimes",
     "3": "sensitivities of a contact as its free velocity sweeps the modes",
     "4": "what the offset delta does to the relaxed normal law",
+    "arms": "arms that throw and hit a ball; motions and parameters by gradient and by CMA-ES",
     "scaling": "time of a step and its Jacobians over the size of the robot, beside MuJoCo",
 }
 

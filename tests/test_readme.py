@@ -1,4 +1,4 @@
-"""What the README shows is run."""
+"""What the README and the tutorials show is run."""
 
 import re
 import shlex
@@ -13,9 +13,21 @@ ROOT = Path(cito.__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language: str, text: str = README) -> list[str]:
     """The fenced blocks of `language`, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)
+def test_the_blocks_of_a_tutorial_run_one_after_the_other(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    found = blocks("python", path.read_text(encoding="utf-8"))
+    assert found
+    for block in found:
+        exec(compile(block, path.name, "exec"), names)
 
 
 def test_the_python_blocks_run_one_after_the_other(

@@ -239,7 +239,8 @@ def test_a_robot_at_its_limit_stands_on_the_ground(tmp_path: Path) -> None:
     """The lowest foot touches, whichever limit is nearer."""
     model = """<mujoco><worldbody><body name="trunk" pos="0 0 1"><freejoint/>
       <geom type="box" size=".1 .1 .1"/><body name="leg"><joint name="hip" range="0 90"/>
-      <geom name="foot" type="sphere" size=".05" pos="0 0 -.5"/></body></body></worldbody></mujoco>"""
+      <geom name="foot" type="sphere" size=".05" pos="0 0 -.5"/>
+      </body></body></worldbody></mujoco>"""
     (tmp_path / "robot.xml").write_text(model)
     robot = load_robot(tmp_path / "robot.xml", joint_limits=True)
     *_, phi = _native.system_terms(robot.native, None, robot.stance, np.zeros(7))

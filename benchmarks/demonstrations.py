@@ -1,0 +1,267 @@
+"""Control and inverse problems by gradient, against a search without derivatives (CMA-ES).
+
+    throw, hit       the torques of every step, so that a ball is at a target at the end
+    friction         of a box that slides to rest, from its recorded motion
+    link mass        of an arm that swings under known torques, from its recorded motion
+
+Both methods start from the same guess and minimize the same cost on the same simulator, one thread,
+processor seconds. A run ends when the error is within the tolerance; CMA-ES also at its time limit,
+and then `ratio` is what the limit allows to say: a lower bound.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cito import api
+from cito.dynamics.contact_dynamics import ContactDynamics
+from cito.dynamics.gradients import Exact, FullCone
+from cito.dynamics.linear import point_mass
+from cito.dynamics.parameters import Parameter
+from cito.dynamics.types import Array
+from cito.problems.arm import LINKS, throwing_arm
+from cito.problems.objective import Objective
+from cito.problems.problem import Problem
+from cito.solvers.identification import Misfit, Recording, cut, identify
+from cito.solvers.solution import Solution
+
+TASKS = ("arm-throw", "arm-hit")
+KERNELS = (FullCone(0.3), FullCone(0.05), Exact())  # rho in joules
+STRETCH, ROUNDS = 20, 10  # DDP iterations under each at a time; how often all of them come
+REACHED = 0.01  # distance of the ball from its target [m], relative error of a parameter
+LIMIT, QUICK_LIMIT = 300.0, 20.0  # of CMA-ES [s]
+SEED, SIGMA = 1, 0.1  # of CMA-ES; its step relative to the torque limits, or to a logarithm of 1
+TRUE_FRICTION, GUESSED_FRICTION = 0.35, 1.0
+HEAVIER = np.log(1.3)  # the link is 30 % heavier than the guess says
+WINDOW = 25  # steps of a recording that are simulated at a stretch
+NOISE = 1e-3  # standard deviation of recorded positions and velocities [m, rad, m/s, rad/s]
+
+
+class Run(NamedTuple):
+    """What a method did: error reached, evaluations (iterations of DDP, costs of CMA-ES), processor
+    seconds, history of (seconds, error), and the states of the motion that it found, if any.
+    """
+
+    error: float
+    evaluations: int
+    seconds: float
+    history: list[tuple[float, float]]
+    states: Array | None = None
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """A problem with two ways to solve it.
+
+    Args:
+        name: of the problem.
+        parameters: number of unknowns.
+        unit: of the error.
+        by_gradient: the run of cito's method.
+        without: the run of CMA-ES, given its time limit [s].
+    """
+
+    name: str
+    parameters: int
+    unit: str
+    by_gradient: Callable[[], Run]
+    without: Callable[[float], Run]
+
+
+def rows(quick: bool) -> Iterator[dict[str, Any]]:
+    """Two rows for each problem."""
+    limit = QUICK_LIMIT if quick else LIMIT
+    for demonstration in demonstrations():
+        ours = demonstration.by_gradient()
+        yield _row(demonstration, "gradient", ours, ours)
+        yield _row(demonstration, "CMA-ES", demonstration.without(limit), ours)
+
+
+def total(quick: bool) -> int:
+    """How many rows there will be."""
+    return 2 * len(demonstrations())
+
+
+def demonstrations() -> list[Demonstration]:
+    """The four problems."""
+    controls = [
+        Demonstration(
+            name=name,
+            parameters=problem.horizon * problem.dynamics.nu,
+            unit="m",
+            by_gradient=partial(steer, name),
+            without=partial(steer_without_gradient, name),
+        )
+        for name in TASKS
+        for problem in [posed(name)]
+    ]
+    inverse = [
+        Demonstration(name, 1, "relative", partial(estimate, name), partial(guess, name))
+        for name in ("friction", "link-mass")
+    ]
+    return controls + inverse
+
+
+@cache
+def posed(name: str) -> Problem:
+    """The problem of a task at its defaults."""
+    return api.make(name)
+
+
+def distance(problem: Problem, states: Array) -> Array:
+    """Of the ball from its target at the end of trajectories (..., N+1, nx), (...) [m]."""
+    joints = problem.dynamics.nu
+    ball = states[..., -1, joints : joints + 3]
+    d: Array = np.linalg.norm(ball - np.asarray(problem.parameters["target"]), axis=-1)
+    return d
+
+
+# ------------------------------------------------------------------------------- control
+def steer(name: str) -> Run:
+    """DDP under one kernel after the other, from wide to exact, until the ball arrives."""
+    problem, began = posed(name), time.process_time()
+    best: Solution | None = None
+    iterations, history = 0, []
+    for gradient in KERNELS * ROUNDS:
+        start = None if best is None else best.controls
+        solution = api.solve(problem, gradient, max_iterations=STRETCH, initial_controls=start)
+        best = solution if best is None or solution.cost < best.cost else best
+        iterations += solution.iterations
+        error = float(distance(problem, best.states))
+        history.append((time.process_time() - began, error))
+        if error <= REACHED:
+            break
+    assert best is not None
+    return Run(error, iterations, history[-1][0], history, best.states)
+
+
+def steer_without_gradient(name: str, limit: float) -> Run:
+    """CMA-ES over the torques of all steps, in units of their limits."""
+    problem = posed(name)
+    objective, scale = Objective(problem), problem.control_upper
+    assert problem.initial_controls is not None and scale is not None
+    shape = problem.initial_controls.shape
+
+    def evaluate(x: Array) -> tuple[Array, Array]:
+        U = x.reshape(-1, *shape) * scale
+        motion = problem.dynamics.rollout(problem.start, U)
+        J = objective.value(motion.states, motion.controls)
+        return J, distance(problem, motion.states)
+
+    return evolve((problem.initial_controls / scale).ravel(), evaluate, limit, bound=1.0)
+
+
+# ------------------------------------------------------------------------- identification
+@cache
+def recorded(name: str) -> tuple[ContactDynamics, Recording]:
+    """Dynamics with a wrong parameter, and a noisy recording of the true motion."""
+    rng = np.random.default_rng(SEED)
+    if name == "friction":
+        system = point_mass(3)
+        truth = ContactDynamics(system, 0.01, TRUE_FRICTION)
+        guess = ContactDynamics(system, 0.01, GUESSED_FRICTION)
+        start, controls = np.array([0, 0, 0, 2.0, 1.0, 0]), np.zeros((100, 3))
+    else:
+        arm = throwing_arm()
+        names = [body.name for body in arm.bodies[:-1]]
+        parameters = [Parameter.mass("elbow")]
+        chain = type(arm)(arm.bodies[: len(names)], gravity=arm.gravity, parameters=parameters)
+        truth = ContactDynamics(chain, 0.01, theta=[HEAVIER])
+        guess = ContactDynamics(chain, 0.01)
+        t = 0.01 * np.arange(200)[:, None]
+        waves = np.sin(2 * np.pi * (t * np.arange(1, 8) / 4 + np.arange(7) / 7))
+        controls = 0.05 * np.array([link[-1] for link in LINKS]) * waves
+        start = np.zeros(14)
+    states = truth.rollout(start, controls).states
+    return guess, Recording(states + NOISE * rng.standard_normal(states.shape), controls)
+
+
+def relative_error(name: str, z: Array) -> float:
+    """Of the estimated coefficient or mass, given the logarithm z of it or of its scale."""
+    truth = np.log(TRUE_FRICTION) if name == "friction" else HEAVIER
+    return float(abs(np.exp(z[0] - truth) - 1))
+
+
+def estimate(name: str) -> Run:
+    """L-BFGS with the gradient of a transposed rollout."""
+    began = time.process_time()
+    dynamics, recording = recorded(name)
+    found = identify(dynamics, recording, theta=name != "friction", window=WINDOW)
+    seconds = time.process_time() - began
+    share = seconds / found.evaluations
+    errors = [relative_error(name, z) for z, _ in found.history]
+    own = np.log(found.friction[:1]) if name == "friction" else found.theta
+    history = [((i + 1) * share, error) for i, error in enumerate(errors)]
+    return Run(relative_error(name, own), found.evaluations, seconds, history)
+
+
+def guess(name: str, limit: float) -> Run:
+    """CMA-ES on the same misfit; a second unknown without effect, since it takes no single one."""
+    dynamics, recording = recorded(name)
+    misfit = Misfit(
+        dynamics, cut(dynamics, recording, WINDOW), "shared", name != "friction", 1.0, FullCone()
+    )
+
+    def evaluate(x: Array) -> tuple[Array, Array]:
+        J = np.array([misfit.value(z[:1]) for z in x])
+        return J, np.array([relative_error(name, z) for z in x])
+
+    return evolve(np.append(misfit.start, 0.0), evaluate, limit)
+
+
+# --------------------------------------------------------------------------------- CMA-ES
+def evolve(
+    start: Array,
+    evaluate: Callable[[Array], tuple[Array, Array]],
+    limit: float,
+    bound: float | None = None,
+) -> Run:
+    """CMA-ES until the best candidate's error is within the tolerance, or the limit.
+
+    Args:
+        start: first mean, (n,).
+        evaluate: candidates (m, n) -> costs (m,), errors (m,).
+        limit: processor seconds.
+        bound: of every entry's size, None: free.
+    """
+    import cma  # optional: the extra `baselines`
+
+    options = {
+        "verbose": -9,
+        "seed": SEED,
+        "bounds": [None, None] if bound is None else [-bound, bound],
+    }
+    search = cma.CMAEvolutionStrategy(start, SIGMA, options)
+    began, evaluations, best = time.process_time(), 0, (np.inf, np.inf)
+    history: list[tuple[float, float]] = []
+    while True:
+        candidates = search.ask()
+        costs, errors = evaluate(np.array(candidates))
+        search.tell(candidates, costs.tolist())
+        evaluations += len(candidates)
+        i = int(np.argmin(costs))
+        best = min(best, (float(costs[i]), float(errors[i])))
+        seconds = time.process_time() - began
+        history.append((seconds, best[1]))
+        if best[1] <= REACHED or seconds > limit or search.stop():
+            return Run(best[1], evaluations, seconds, history)
+
+
+def _row(demonstration: Demonstration, method: str, run: Run, ours: Run) -> dict[str, Any]:
+    return {
+        "name": demonstration.name,
+        "method": method,
+        "parameters": demonstration.parameters,
+        "error": run.error,
+        "unit": demonstration.unit,
+        "reached": run.error <= REACHED,
+        "evaluations": run.evaluations,
+        "seconds": run.seconds,
+        "ratio": run.seconds / ours.seconds,
+    }

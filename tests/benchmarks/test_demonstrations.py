@@ -1,0 +1,49 @@
+"""Gradients find motions and parameters; the search without them minimizes the same cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cito.benchmarks import demonstrations as d
+
+
+@pytest.mark.parametrize("name", ["friction", "link-mass"])
+def test_parameters_are_recovered_within_a_percent(name):
+    run = d.estimate(name)
+    assert run.error < 0.01
+    assert run.history[0][1] > 0.2  # the guess was wrong
+    assert run.evaluations < 30
+
+
+@pytest.mark.parametrize("name", d.TASKS)
+def test_the_ball_is_steered_to_within_a_centimetre_of_its_target(name):
+    run, problem = d.steer(name), d.posed(name)
+    assert d.distance(problem, problem.start[None]) > 1.0
+    assert run.error < d.REACHED
+    assert run.error == pytest.approx(float(d.distance(problem, run.states)))
+
+
+def test_the_search_without_gradients_minimizes_the_same_cost():
+    pytest.importorskip("cma")
+    run = d.guess("friction", limit=30.0)
+    assert run.error < d.REACHED and run.evaluations > 5
+
+
+def test_cma_stops_at_its_limit_and_keeps_the_best():
+    pytest.importorskip("cma")
+
+    def evaluate(x):
+        return (x**2).sum(axis=1) + 1.0, np.full(len(x), 7.0)
+
+    run = d.evolve(np.ones(4), evaluate, limit=0.05)
+    assert run.error == 7.0 and run.seconds >= 0.05 or run.evaluations > 0
+
+
+def test_rows_tell_the_ratio_of_the_times():
+    problem = d.Demonstration(
+        "x", 3, "m", lambda: d.Run(0.001, 4, 2.0, []), lambda limit: d.Run(0.5, 900, limit, [])
+    )
+    ours = problem.by_gradient()
+    row = d._row(problem, "CMA-ES", problem.without(30.0), ours)
+    assert row["ratio"] == 15.0 and not row["reached"] and row["parameters"] == 3
