@@ -102,11 +102,20 @@ inline int read_layout(const char *name, const IntIn<1> &dims, std::vector<int> 
 // and a workspace each. What a body throws, and a failure to get its memory, is thrown here after all have ended.
 void parallel_for(int count, int threads, std::size_t workspace, const std::function<void(int, Arena)> &body);
 
+// Doubles that an arena may lose between its blocks, and before the first, to alignment.
+constexpr std::size_t arena_slack = 1024;
+
+// The memory from its first cache line on.
+inline Arena arena_over(std::vector<double> &memory) {
+  const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(memory.data()) + 63) & ~std::uintptr_t(63);
+  return {reinterpret_cast<double *>(first), memory.data() + memory.size()};
+}
+
 // Memory of one call.
 struct Workspace {
   std::vector<double> memory;
-  explicit Workspace(std::size_t size) : memory(size) {}
-  Arena arena() { return {memory.data(), memory.data() + memory.size()}; }
+  explicit Workspace(std::size_t size) : memory(size + arena_slack) {}
+  Arena arena() { return arena_over(memory); }
 };
 
 void bind_contact(nb::module_ &m);

@@ -9,12 +9,13 @@
 namespace cito {
 
 // ---------------------------------------------------------------------------- memory
-// A stack of doubles. Kernels take it BY VALUE: what they take is given back when they return.
+// A stack of doubles. Kernels take it BY VALUE: what they take is given back when they return. Blocks begin at multiples
+// of 32 bytes where the first does: no row of a padded matrix then lies across two cache lines.
 struct Arena {
   double *top, *end;
   double *take(std::size_t count) {
     double *block = top;
-    top += count;
+    top += (count + 3) & ~std::size_t(3);
     if (top > end) throw std::length_error("cito: native workspace too small");
     return block;
   }

@@ -14,8 +14,9 @@ static constexpr std::size_t kept_workspace = 1 << 22;
 static Arena take_workspace(std::size_t size, std::vector<double> &large) {
   static thread_local std::vector<double> kept;
   std::vector<double> &memory = size > kept_workspace ? large : kept;
+  size += arena_slack;
   if (memory.size() < size) memory.resize(size);
-  return {memory.data(), memory.data() + memory.size()};
+  return arena_over(memory);
 }
 
 void parallel_for(int count, int threads, std::size_t workspace, const std::function<void(int, Arena)> &body) {
