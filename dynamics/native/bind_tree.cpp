@@ -19,10 +19,25 @@ struct TreeStorage {
   std::vector<double> placement, axis, mass, com, inertia, armature, damping, actuation, point, radius, limit;
   std::vector<ShapeHandle> shape_handles;
   std::vector<Shape> shape;
+  std::vector<EntryGroup> below, above;
 };
 
 template <int D> std::vector<double> copied(const In<D> &a) { return {a.data(), a.data() + a.size()}; }
 std::vector<int> copied(const IntIn<1> &a) { return {a.data(), a.data() + a.size()}; }
+
+// The entries (row, column) where is_in is true, in groups of four columns.
+template <class IsIn> std::vector<EntryGroup> group_entries(int nv, const IsIn &is_in) {
+  std::vector<EntryGroup> groups;
+  for (int row = 0; row < nv; ++row)
+    for (int column = 0; column < nv; column += 4) {
+      EntryGroup g = {row, column, {0, 0, 0, 0}};
+      bool any = false;
+      for (int k = column; k < std::min(column + 4, nv); ++k)
+        if (is_in(row, k)) g.mask[k - column] = 1, any = true;
+      if (any) groups.push_back(g);
+    }
+  return groups;
+}
 
 // Offsets of coordinates and velocities, and the path of each velocity to the root.
 void index_tree(TreeStorage &s) {
@@ -51,6 +66,11 @@ void index_tree(TreeStorage &s) {
     for (int k = s.iv[i]; k < s.iv[i] + 5; ++k) s.up.push_back(k);
     s.curved_first.push_back(s.iv[i]), s.curved_size.push_back(6);
   }
+  std::vector<char> on_path(std::size_t(nv) * nv, 0);  // of the row: whether the column is
+  for (int k = 0; k < nv; ++k)
+    for (int l = 0; l < s.depth[k]; ++l) on_path[std::size_t(k) * nv + s.path[k * nv + l]] = 1;
+  s.below = group_entries(nv, [&](int j, int k) { return on_path[std::size_t(k) * nv + j]; });
+  s.above = group_entries(nv, [&](int j, int k) { return on_path[std::size_t(j) * nv + k] && s.body[j] != s.body[k]; });
   s.tree.nb = nb, s.tree.nq = nq, s.tree.nv = nv;
 }
 
@@ -152,6 +172,7 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   check_shape("actuation", actuation, {nv, actuation.shape(1)});
   t.nu = int(actuation.shape(1)), t.nc = int(point_body.size());
   t.parent = s->parent.data(), t.type = s->type.data(), t.iq = s->iq.data(), t.iv = s->iv.data();
+  t.n_below = int(s->below.size()), t.below = s->below.data(), t.n_above = int(s->above.size()), t.above = s->above.data();
   t.depth = s->depth.data(), t.path = s->path.data(), t.body = s->body.data();
   t.placement = s->placement.data(), t.axis = s->axis.data(), t.mass = s->mass.data(), t.com = s->com.data();
   t.inertia = s->inertia.data(), t.armature = s->armature.data(), t.damping = s->damping.data();

@@ -31,6 +31,12 @@ struct Distance {
   double d, gradient[3], n[3], turn[9];
 };
 
+// Entries (row, column .. column + 3) of a matrix over velocities, those with mask 1.
+struct EntryGroup {
+  int row, column;
+  double mask[4];
+};
+
 struct Tree {
   int nb = 0, nq = 0, nv = 0, nu = 0, nc = 0;
   const int *parent = nullptr;       // (nb) -1: the world
@@ -39,6 +45,9 @@ struct Tree {
   const int *depth = nullptr;        // (nv) number of velocities on the path to the root, own joint's included
   const int *path = nullptr;         // (nv,nv) those velocities, own joint's first, root's last
   const int *body = nullptr;         // (nv) body of a velocity
+  // where column velocities move what row velocities move, or the same joint; and where they move the row's parent body
+  int n_below = 0, n_above = 0;
+  const EntryGroup *below = nullptr, *above = nullptr;
   const double *placement = nullptr; // (nb,12) joint frame in the parent: rotation (9), position (3)
   const double *axis = nullptr;      // (nb,3) unit, in the joint frame
   const double *mass = nullptr;      // (nb) [kg]
