@@ -14,33 +14,29 @@ and without a plan the safety layer damps the robot.
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from cito.dynamics.robot import Robot
 from cito.dynamics.types import Array, as_vector, positive, whole_number
-from cito.problems.robots import MODELS
 from cito.realtime.clock import Clock, MonotonicClock
 from cito.realtime.controller import Controller, JointTargets, Plan
 from cito.realtime.joints import Joints
+from cito.realtime.recorder import SOLVE, Recorder, robot_named, tick_type
 from cito.realtime.robot_interface import Command, RobotFault, RobotInterface, RobotState
 from cito.realtime.run_log import RunLog
-from cito.realtime.run_summary import RunSummary, mean_and_std, percentiles, unexplained
-from cito.realtime.safety import Cause, Finding, Limits, Safety, sound
-from cito.realtime.scheduling import Thefts, load_average, realtime
+from cito.realtime.run_summary import RunSummary
+from cito.realtime.safety import Safety
+from cito.realtime.safety_checks import Cause, Finding, Limits, sound
+from cito.realtime.scheduling import realtime
 from cito.realtime.solver_thread import InlineWorker, Solve, SolverThread, Worker
 
 FIRST_STATE, FIRST_PLAN = 10.0, 60.0  # how long to wait for them before the first tick [s]
 LINGER = 0.5  # how long a run goes on in damping after the safety layer has given up [s]
 ROUNDING = 1e-9  # of times that are compared [s]
 JUMP = 0.1  # what two ticks may lie apart before the log speaks of it, and at least 10 periods [s]
-SOLVE = np.dtype(
-    [("time", "f8"), ("wall", "f8"), ("cpu", "f8"), ("cost", "f8"), ("start", "f8"), ("made", "?")]
-)
 
 
 def run(
@@ -96,21 +92,21 @@ def run(
     safety = Safety(robot.model, limits)
     log = RunLog() if log is None else log
     with realtime(priority, lock_memory, threads) as granted:
-        worker = InlineWorker(controller) if inline else SolverThread(controller)
-        loop = Loop(robot, worker, safety, clock or MonotonicClock(), log, 1 / rate, plan_age)
         settings: dict[str, Any] = {"rate": rate, "solver_rate": solver_rate, "inline": inline}
         settings |= {"plan_age": plan_age, "granted": granted}
         log.begin(
-            {**_robot_named(robot.model), **settings, **(about or {})},
+            {**robot_named(robot.model), **settings, **(about or {})},
             {"ticks": tick_type(robot.model), "solves": SOLVE},
         )
+        worker = InlineWorker(controller) if inline else SolverThread(controller)
+        recorder = Recorder(robot.model, safety, log)
+        loop = Loop(robot, worker, safety, clock or MonotonicClock(), recorder, 1 / rate, plan_age)
         try:
             loop.prepare(start)
             loop.tick_until(ticks, solver_rate / rate)
         finally:
             loop.finish()
-            summary = loop.summary(granted)
-            log.close(summary.as_dict())
+            summary = recorder.finish(granted)
     return summary
 
 
@@ -118,7 +114,7 @@ class Loop:
     """The state of a run; `run` is the way to use it.
 
     Args:
-        robot, worker, safety, clock, log: the parts that it connects.
+        robot, worker, safety, clock, recorder: the parts that it connects.
         period: of the ticks [s].
         plan_age: see `run`.
     """
@@ -129,28 +125,27 @@ class Loop:
         worker: Worker,
         safety: Safety,
         clock: Clock,
-        log: RunLog,
+        recorder: Recorder,
         period: float,
         plan_age: float,
     ) -> None:
         self._robot, self._worker, self._safety = robot, worker, safety
-        self._clock, self._log, self._period, self._plan_age = clock, log, period, plan_age
+        self._clock, self._recorder, self._period, self._plan_age = (
+            clock,
+            recorder,
+            period,
+            plan_age,
+        )
         self._joints = Joints.of(robot.model)
         self._state: RobotState | None = None
         self._x = np.zeros(robot.model.native.nq + robot.model.native.nv)
         self._plan: Plan | None = None
         self._coming: Plan | None = None
         self._targets: JointTargets | None = None
-        self._fault, self._logged = "", 0
         self._refused: list[Finding] = []
-        self._starts: list[float] = []
-        self._solves: list[Solve] = []
-        self._late = 0
-        self._missed: list[int] = []  # deadlines, a tick
-        self._taken: list[tuple[float, int]] = []  # stolen time and switches, a tick
-        self._stopped_at: float | None = None
-        self._thefts = Thefts()
+        self._fault = ""
         self._origin = clock.now()
+        self._stopped_at: float | None = None
 
     def prepare(self, start: Array | None) -> None:
         """Reset the robot, wait for its state and for a first plan; then time begins."""
@@ -167,13 +162,13 @@ class Loop:
             time.sleep(1e-3)
             self._sense(self._clock.now())  # so that no old states pile up
         self._origin = self._clock.now()
+        self._recorder.begin(self._origin)
         if solve is None:
             self._event("solver", f"no plan within {FIRST_PLAN:g} s")
         else:
             self._receive(solve)
             self._adopt(math.inf)
         self._state = None  # it was measured before time began
-        self._thefts.since(self._clock.now(), True)
 
     def tick_until(self, ticks: int, solves: float) -> None:
         """Ticks 0 to `ticks` - 1 at multiples of the period, with so many `solves` a tick."""
@@ -187,7 +182,8 @@ class Loop:
             end = self._clock.now()
             late = end - began - (k + 1) * self._period  # after the deadline
             missed = 1 + math.floor(late / self._period) if late > ROUNDING else 0
-            self._record(now, end, command, missed)
+            start = math.nan if self._plan is None else self._plan.start_time
+            self._recorder.tick(now, end, missed, self._state, self._x, command, start)
             k += max(missed, 1)
             if late < -2 * self._period:  # the clock went back: the grid goes along
                 began = end - k * self._period + self._period
@@ -199,38 +195,6 @@ class Loop:
         self._act(now, Command.of_damping(self._safety.limits.damping))
         if not self._worker.close():
             self._event("solver", "the controller does not return: its thread is left behind")
-        self._log_safety()
-        self._thefts.close()
-
-    def summary(self, granted: Mapping[str, Any]) -> RunSummary:
-        """The run in numbers."""
-        periods = np.diff(self._starts)
-        made = [solve for solve in self._solves if solve.plan is not None]
-        costs = [solve.plan.cost for solve in made if solve.plan is not None]
-        stopped = self._safety.stopped
-        taken = np.array(self._taken, float).reshape(-1, 2)
-        return RunSummary(
-            ticks=len(self._starts),
-            duration=self._starts[-1] - self._starts[0] if self._starts else 0.0,
-            **percentiles("period", periods),
-            missed_deadlines=sum(self._missed),
-            unexplained_deadlines=unexplained(self._starts, self._missed, taken.any(axis=1)),
-            stolen_time=float(taken[:, 0].sum()),
-            involuntary_switches=int(taken[:, 1].sum()),
-            solves=len(made),
-            failed_solves=len(self._solves) - len(made),
-            late_solves=self._late,
-            **percentiles("solve", [solve.cpu for solve in made]),
-            **percentiles("solve_wall", [solve.wall for solve in made]),
-            **mean_and_std("objective", costs),
-            safety_events=self._safety.activations,
-            fell=self._safety.fell,
-            stopped=None if stopped is None else stopped.value,
-            final_state=None if self._state is None else self._x.copy(),
-            load=load_average(),
-            granted=granted,
-            log=None if self._log.path is None else str(self._log.path),
-        )
 
     def _tick(self, now: float, due: bool) -> Command:
         """One round; what the robot was told."""
@@ -262,29 +226,27 @@ class Loop:
             self._state, self._x = state, np.concatenate([state.q, state.v])
 
     def _think(self, now: float, due: bool) -> None:
-        """Ask for a plan where one is due, and take the one that has come out."""
+        """Take the plan that has come out, and ask for one where it is due."""
+        self._take()
         if due and self._state is not None and self._safety.stopped is None:
             if not self._worker.submit(self._state.time - self._origin, self._x.copy()):
-                self._late += 1
-                self._event("solver", "a solve is due while the last one is not done")
+                self._recorder.late(now)
+            self._take()  # of a worker within the tick
+        self._adopt(now - self._origin)
+
+    def _take(self) -> None:
         solve = self._worker.take()
         if solve is not None:
             self._receive(solve)
-        self._adopt(now - self._origin)
 
     def _receive(self, solve: Solve) -> None:
         """Log a solve, and keep its plan until it applies."""
-        plan = solve.plan
-        if plan is not None and plan in (self._plan, self._coming):
-            plan, solve = None, solve._replace(plan=None, error="the previous plan was kept")
-        self._solves.append(solve)
-        if plan is None:
-            self._event("solver", f"a solve failed: {solve.error}")
-            row = (solve.time, solve.wall, solve.cpu, math.nan, math.nan, False)
-        else:
-            self._coming = plan
-            row = (solve.time, solve.wall, solve.cpu, plan.cost, plan.start_time, True)
-        self._log.add("solves", row)
+        known = [plan for plan in (self._plan, self._coming) if plan is not None]
+        if solve.plan is not None and any(_same(solve.plan, plan) for plan in known):
+            solve = solve._replace(plan=None, error="the previous plan was kept")
+        self._recorder.solve(self._clock.now(), solve)
+        if solve.plan is not None:
+            self._coming = solve.plan
 
     def _adopt(self, t: float) -> None:
         """Follow the plan that has come from its start on."""
@@ -327,87 +289,20 @@ class Loop:
 
     def _watch(self, now: float) -> None:
         """Speak of a clock that jumped, or of a loop that stood still."""
-        apart = now - self._origin - self._starts[-1] if self._starts else self._period
+        last = self._recorder.last
+        apart = self._period if last is None else now - self._origin - last
         if apart < 0 or apart > max(JUMP, 10 * self._period):
             how = "a jump back" if apart < 0 else "a jump, or the loop stood still"
             self._event("clock", f"the clock moved by {apart:.3f} s between two ticks: {how}")
 
-    def _record(self, now: float, end: float, command: Command, missed: int) -> None:
-        stolen, switches = self._thefts.since(now, missed > 0)
-        self._missed.append(missed)
-        self._taken.append((stolen, switches))
-        t, plan, state = now - self._origin, self._plan, self._state
-        torque, forces = self._motors(command), self._no_forces if state is None else state.forces
-        age = math.nan if state is None else now - state.time
-        plan_age = math.nan if plan is None else t - plan.start_time
-        self._starts.append(t)
-        damping = self._safety.damping
-        numbers = (t, end - now, age, plan_age, stolen, switches, missed, damping)
-        self._log.add("ticks", (*numbers, self._x, torque, forces))
-        self._log_safety()
-        self._log.breathe()
-
-    def _motors(self, command: Command) -> Array:
-        """The motors' law at the state known, saturated: what the log says of the torques."""
-        nq = self._robot.model.native.nq
-        q, v = self._joints.drives(self._x[:nq], self._x[nq:])
-        torque = (
-            command.torque
-            + command.stiffness * (command.position - q)
-            + command.damping * (command.velocity - v)
-        )
-        limit = self._safety.limits.torque
-        clipped: Array = np.clip(torque, -limit, limit)
-        return clipped
-
-    @property
-    def _no_forces(self) -> Array:
-        return np.full((len(self._robot.model.feet), 3), np.nan)
-
-    def _complain(self, sentence: str) -> None:
-        """Log a fault of the robot, once for as long as it stays the same."""
-        if sentence != self._fault:
-            self._fault = sentence
-            self._event("robot", sentence)
-
-    def _log_safety(self) -> None:
-        for event in self._safety.log[self._logged :]:
-            detail = f" ({event.detail})" if event.detail else ""
-            over = f"; over after {event.ticks} ticks" if event.ticks else ""
-            self._log.event(
-                event.time - self._origin,
-                "safety",
-                f"{event.cause.value}{detail}{over}",
-                cause=event.cause.name.lower(),
-                ticks=event.ticks,
-            )
-        self._logged = len(self._safety.log)
+    def _complain(self, fault: str) -> None:
+        self._fault = fault
+        self._recorder.fault(self._clock.now(), fault)
 
     def _event(self, kind: str, message: str) -> None:
-        self._log.event(self._clock.now() - self._origin, kind, message)
+        self._recorder.event(self._clock.now(), kind, message)
 
 
-def tick_type(robot: Robot) -> np.dtype[Any]:
-    """Fields of a tick in the log.
-
-    time: of its start since the run began; busy: how long it took; state_age, plan_age [s];
-    stolen [s], switches: taken from the thread since the last tick; missed: deadlines; damping:
-    whether the safety layer damps; state (nx,); torque (nu,) [N m]; forces (feet, 3) [N].
-    """
-    nx, nu = robot.native.nq + robot.native.nv, len(robot.actuated)
-    numbers = [(name, "f8") for name in ("time", "busy", "state_age", "plan_age", "stolen")]
-    counts = [("switches", "i4"), ("missed", "i4"), ("damping", "?")]
-    arrays = [
-        ("state", "f8", (nx,)),
-        ("torque", "f8", (nu,)),
-        ("forces", "f8", (len(robot.feet), 3)),
-    ]
-    return np.dtype([*numbers, *counts, *arrays])
-
-
-def _robot_named(robot: Robot) -> dict[str, Any]:
-    """The robot in the log: by name where it comes with cito, else by its file."""
-    shipped = robot.source.parent == MODELS
-    source = robot.source.stem if shipped else str(robot.source.resolve())
-    feet = [re.sub(r"\.\d+$", "", name) for name in robot.feet]  # "sole.1" is a part of "sole"
-    return {"robot": source, "feet": list(dict.fromkeys(feet))}
+def _same(plan: Plan, other: Plan) -> bool:
+    """Whether a plan is another one, or a copy of it from another process."""
+    return plan is other or plan.start_time == other.start_time

@@ -41,6 +41,11 @@ class Command:
     stiffness: Array
     damping: Array
 
+    def at(self, q: Array, v: Array) -> Array:
+        """The motors' law at positions and speeds of the drives, (nu,), before they saturate."""
+        spring = self.stiffness * (self.position - q)
+        return self.torque + spring + self.damping * (self.velocity - v)
+
     @classmethod
     def of_torque(cls, torque: Array) -> Command:
         """Torques alone, (nu,)."""

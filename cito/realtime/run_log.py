@@ -73,8 +73,8 @@ class RunLog:
         The writing thread starts here: as a child of the loop's thread it is a real-time thread
         too, so that nobody keeps it from giving back the interpreter.
         """
-        self._thread.start()
         text = to_json("about", {"format": FORMAT, "schema": SCHEMA, **about})
+        self._thread.start()
         self._queue.put(("about.json", text))
         for name in STREAMS:  # without rows: a run that ends at once can be read as well
             self._rows[name] = np.zeros(ROWS, types[name])

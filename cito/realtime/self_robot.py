@@ -111,12 +111,8 @@ class SelfRobot:
         """The motors' law, saturated, and the pull in the base's frame."""
         nq = self.model.native.nq
         q, v = self._joints.drives(self.state[:nq], self.state[nq:])
-        torque = (
-            command.torque
-            + command.stiffness * (command.position - q)
-            + command.damping * (command.velocity - v)
-        )
-        torque = np.clip(torque, -self.model.torque_limits, self.model.torque_limits)
+        limit = self.model.torque_limits
+        torque: Array = np.clip(command.at(q, v), -limit, limit)
         if self._pull is None:
             return torque
         force = self._pull.at(self._steps * self.dynamics.time_step)

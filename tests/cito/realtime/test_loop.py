@@ -19,7 +19,7 @@ from cito.realtime.robot_interface import Command, RobotFault
 from cito.realtime.run_file import load_run, run_of
 from cito.realtime.run_log import RunLog
 from cito.realtime.run_summary import mean_and_std, percentiles, unexplained
-from cito.realtime.safety import Limits
+from cito.realtime.safety_checks import Limits
 from cito.realtime.self_robot import SelfRobot
 from tests.cito.realtime.robots import GO2, Stand, WatchedRobot
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from cito.problems.robots import load_robot
 from cito.realtime.joints import Joints
 from cito.realtime.robot_interface import Command, RobotState
-from cito.realtime.safety import Action, Cause, Limits, Safety, confine, examine, sound
+from cito.realtime.safety import Safety
+from cito.realtime.safety_checks import Action, Cause, Limits, confine, examine, sound
 
 ROBOT = load_robot("go2")
 JOINTS = Joints.of(ROBOT)
