@@ -43,8 +43,11 @@ class Command:
 
     def at(self, q: Array, v: Array) -> Array:
         """The motors' law at positions and speeds of the drives, (nu,), before they saturate."""
-        spring = self.stiffness * (self.position - q)
-        return self.torque + spring + self.damping * (self.velocity - v)
+        return self.torque + self.by_gains(q, v)
+
+    def by_gains(self, q: Array, v: Array) -> Array:
+        """The part of the law that stiffness and damping make."""
+        return self.stiffness * (self.position - q) + self.damping * (self.velocity - v)
 
     @classmethod
     def of_torque(cls, torque: Array) -> Command:

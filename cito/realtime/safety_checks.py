@@ -40,13 +40,14 @@ class Cause(Enum):
     LOST = "damping did not pass within the time that it is given"
     NO_PLAN = "there is no plan in force"
     BAD_COMMAND = "the command holds NaN or infinity, or has the wrong shape"
+    GAIN = "a stiffness or a damping is beyond its limit"
     TORQUE = "a torque is beyond its limit"
     JOINT_PUSH = "a torque drives a joint further out of its range"
 
     @property
     def action(self) -> Action:
         """What is done about it."""
-        if self in (Cause.TORQUE, Cause.JOINT_PUSH):
+        if self in (Cause.GAIN, Cause.TORQUE, Cause.JOINT_PUSH):
             return Action.LIMIT
         return Action.STOP if self in (Cause.TILT, Cause.HEIGHT, Cause.LOST) else Action.DAMP
 
@@ -67,6 +68,7 @@ class Limits:
         height: of the base's origin above the ground plane z = 0, at least [m].
         state_age: oldest state that is acted upon [s].
         damping: kd of the fallback, (nu,) [N m s/rad].
+        largest_stiffness [N m/rad], largest_damping [N m s/rad]: that a command may ask for.
         recovery: how long all must be well before damping ends [s].
         patience: how long damping may last before the robot is given up [s].
     """
@@ -76,6 +78,8 @@ class Limits:
     joint_upper: Array
     joint_speed: Array
     damping: Array
+    largest_stiffness: float = 500.0
+    largest_damping: float = 50.0
     joint_margin: float = 0.15
     tilt: float = 1.3
     height: float = -np.inf
@@ -170,23 +174,28 @@ def confine(
     if not _is_sound(command, nu):
         return None, [Finding(Cause.BAD_COMMAND)]
     found = []
+    stiffness = np.minimum(command.stiffness, limits.largest_stiffness)
+    damping = np.minimum(command.damping, limits.largest_damping)
+    if (stiffness != command.stiffness).any() or (damping != command.damping).any():
+        found.append(Finding(Cause.GAIN))
+        command = replace(command, stiffness=stiffness, damping=damping)
     q, v = joints.drives(state.q, state.v)
     with np.errstate(over="ignore", invalid="ignore"):
-        total = command.at(q, v)
+        by_gains = command.by_gains(q, v)
+        total = command.torque + by_gains
     if not np.isfinite(total).all():
         return None, [Finding(Cause.BAD_COMMAND, "the motors' law overflows")]
-    bounded = np.clip(total, -limits.torque, limits.torque)
-    if (bounded != total).any():
-        excess = float((np.abs(total) - limits.torque).max())
-        found.append(Finding(Cause.TORQUE, f"{excess:.2f} N m beyond"))
+    limit = limits.torque
+    bounded = np.clip(total, -limit, limit)
+    excess = np.maximum(np.abs(total), np.abs(command.torque)) - limit
+    if (excess > 0).any():
+        found.append(Finding(Cause.TORQUE, f"{excess.max():.2f} N m beyond"))
     lower, upper = limits.joint_lower[joints.driven], limits.joint_upper[joints.driven]
     outward = ((q > upper) & (bounded > 0)) | ((q < lower) & (bounded < 0))
     if outward.any():
         found.append(Finding(Cause.JOINT_PUSH, f"drive {int(np.flatnonzero(outward)[0])}"))
         bounded = np.where(outward, 0.0, bounded)
-    if not found:
-        return command, found
-    return _with_total(command, bounded, total, limits.torque), found
+    return (_with_total(command, bounded, by_gains, limit) if found else command), found
 
 
 def _is_sound(command: Command, nu: int) -> bool:
@@ -198,15 +207,13 @@ def _is_sound(command: Command, nu: int) -> bool:
     return bool(np.isfinite(numbers).all() and (gains >= 0).all())
 
 
-def _with_total(command: Command, wanted: Array, total: Array, limit: Array) -> Command:
+def _with_total(command: Command, wanted: Array, by_gains: Array, limit: Array) -> Command:
     """The command whose law gives the `wanted` torques now: by the torque where the gains leave
     room for that within the limit, without gains elsewhere."""
-    changed = wanted != total
-    torque = np.where(changed, command.torque + (wanted - total), command.torque)
-    keep = ~changed | (np.abs(torque) <= limit)
+    keep = np.abs(wanted - by_gains) <= limit
     return replace(
         command,
-        torque=np.where(keep, torque, wanted),
+        torque=np.where(keep, wanted - by_gains, wanted),
         stiffness=np.where(keep, command.stiffness, 0.0),
         damping=np.where(keep, command.damping, 0.0),
     )

@@ -130,6 +130,22 @@ def test_the_torque_is_reduced_and_the_gains_stay_where_they_can() -> None:
     assert (command.torque == LIMITS.torque).all()
 
 
+def test_a_torque_beyond_its_limit_is_none_the_better_for_gains_that_take_it_back() -> None:
+    position = JOINTS.drives(standing().q, standing().v)[0]
+    wish = Command(np.full(NU, 50.0), position - 0.5, np.zeros(NU), np.full(NU, 80.0), np.zeros(NU))
+    command, found = confine(wish, standing(), LIMITS, JOINTS)  # 50 N m - 40 N m
+    assert command is not None and causes(found) == {Cause.TORQUE}
+    assert (command.torque == 10.0).all() and not command.stiffness.any()
+
+
+def test_gains_are_bounded() -> None:
+    position = JOINTS.drives(standing().q, standing().v)[0]
+    zero, huge = np.zeros(NU), np.full(NU, 1e200)
+    command, found = confine(Command(zero, position, zero, huge, huge), standing(), LIMITS, JOINTS)
+    assert command is not None and causes(found) == {Cause.GAIN}
+    assert (command.stiffness == 500.0).all() and (command.damping == 50.0).all()
+
+
 def test_no_torque_drives_a_joint_further_out_of_its_range() -> None:
     state = standing()
     state.q[JOINTS.q[2]] = LIMITS.joint_upper[2] + 0.05
