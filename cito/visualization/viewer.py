@@ -54,7 +54,7 @@ class Viewer:
         with redirect_stdout(StringIO()):  # it greets in colours, also where JSON is wanted
             self.server = viser.ViserServer(host=host, port=port, label="cito", verbose=False)
         self.url = f"http://{host}:{self.server.get_port()}"
-        self._closed = threading.Event()
+        self._closed, self._updating = threading.Event(), threading.RLock()
         self._moment = -1
         self._build()
         self._controls()
@@ -72,8 +72,10 @@ class Viewer:
         self.close()
 
     def close(self) -> None:
-        """Stop serving."""
-        if not self._closed.is_set():
+        """Stop serving, once the picture in the making is finished."""
+        with self._updating:
+            if self._closed.is_set():
+                return
             self._closed.set()
             with redirect_stdout(StringIO()):
                 self.server.stop()
@@ -83,22 +85,28 @@ class Viewer:
         last = time.monotonic()
         while not self._closed.wait(INTERVAL):
             now = time.monotonic()
-            if self._playing.value:
-                t = self._time.value + self._speed.value * (now - last)
-                first, end = float(self.motion.times[0]), float(self.motion.times[-1])
-                self._time.value = first if t > end else t  # moves the slider and shows it
+            with self._updating:
+                if self._playing.value and not self._closed.is_set():
+                    self._advance(now - last)
             last = now
+
+    def _advance(self, duration: float) -> None:
+        """Move the slider, which shows the motion there; from its end it goes back to the start."""
+        t = self._time.value + self._speed.value * duration
+        first, end = float(self.motion.times[0]), float(self.motion.times[-1])
+        self._time.value = first if t > end else t
 
     def show(self, t: float) -> None:
         """Show the motion at time t [s]."""
         times = self.motion.times
         k = max(int(np.searchsorted(times, t + 1e-9, side="right")) - 1, 0)
-        if k == self._moment:
-            return
-        self._moment = k
-        with self.server.atomic():
-            self._place_bodies(k)
-            self._place_contacts(k)
+        with self._updating:
+            if k == self._moment or self._closed.is_set():
+                return
+            self._moment = k
+            with self.server.atomic():
+                self._place_bodies(k)
+                self._place_contacts(k)
 
     def _build(self) -> None:
         """Everything that is there at all times."""

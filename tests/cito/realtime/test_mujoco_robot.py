@@ -148,8 +148,9 @@ def test_commands_of_nan_are_not_obeyed() -> None:
 
 def test_the_motors_saturate() -> None:
     speeds = []
-    for torque in (1.0, 1e3):  # in units of the limits
-        with played() as robot:
+    with played() as robot:
+        for torque in (1.0, 1e3):  # in units of the limits
+            robot.reset(0.0)
             robot.write(0.0, Command.of_torque(torque * GO2.torque_limits))
             state = robot.read(0.01)
             assert state is not None
