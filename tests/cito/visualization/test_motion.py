@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cito
+from cito.problems import registry
 from cito.realtime.run_file import load_run
 from cito.visualization.motion import CLAMPING, SEPARATING, SLIDING, load_motion, motion_of_run
 
@@ -59,3 +60,25 @@ def test_files_that_hold_no_motion(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     with pytest.raises(ValueError, match="not a run of cito"):
         load_motion(tmp_path / "text")
+
+
+def test_the_motion_of_a_solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))  # the task is for here only
+    robot = cito.load_robot("hopper")
+
+    @cito.task("hopper-rests", "stands still, for a test of pictures")
+    def rest(horizon: int = 6) -> cito.Problem:
+        dynamics = cito.ContactDynamics(robot, 0.02, 0.6)
+        start = np.append(robot.stance, np.zeros(robot.native.nv))
+        costs = [cito.ControlCost(np.full(robot.native.nu, 1e-3))]
+        return cito.Problem("hopper-rests", dynamics, start=start, horizon=horizon, costs=costs)
+
+    solution = cito.solve(cito.make("hopper-rests"), "exact", max_iterations=1)
+    motion = load_motion(solution.save(tmp_path / "s.npz"))
+    nc = len(robot.contacts)
+    assert motion.name == "hopper-rests" and motion.source == robot.source
+    np.testing.assert_array_equal(motion.states, solution.states)
+    np.testing.assert_allclose(motion.times, 0.02 * np.arange(7))
+    forces = solution.impulses[:, : 3 * nc].reshape(6, nc, 3) / 0.02
+    np.testing.assert_allclose(motion.forces[1:], forces)
+    assert (motion.friction == 0.6).all() and (motion.modes[0] == SEPARATING).all()
