@@ -16,6 +16,7 @@ BENCHMARKS = {
     "reference": "cito.benchmarks.reference",
     "peers": "cito.benchmarks.peers",
     "demonstrations": "cito.benchmarks.demonstrations",
+    "adjoint": "cito.benchmarks.adjoint",
 }
 SUMMARIES = {
     "planar": "every gradient and solver on the three planar tasks, against the proven optimum",
@@ -25,4 +26,5 @@ SUMMARIES = {
     "reference": "time to a proof, and whether independent solvers find the same",
     "demonstrations": "throwing, hitting and estimating by gradient, against CMA-ES",
     "peers": "the step and its Jacobians beside MuJoCo, Crocoddyl and Pinocchio",
+    "adjoint": "memory and time of the gradient of a long motion, beside PyTorch, JAX and CasADi",
 }

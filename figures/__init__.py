@@ -13,6 +13,7 @@ FIGURES: dict[str, str] = {
     **{str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4)},
     "scaling": "cito.figures.scaling",
     "arms": "cito.figures.arms",
+    "adjoint": "cito.figures.adjoint",
 }
 SUMMARIES = {
     "1": "three planar tasks under several gradients: paths, impulses, convergence",
@@ -21,6 +22,7 @@ SUMMARIES = {
     "4": "what the offset delta does to the relaxed normal law",
     "arms": "arms that throw and hit a ball; motions and parameters by gradient and by CMA-ES",
     "scaling": "time of a step and its Jacobians over the size of the robot, beside MuJoCo",
+    "adjoint": "memory and time of the gradient of a motion over its length, beside autodiff",
 }
 
 
