@@ -13,92 +13,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from cito.dynamics import _native
 from cito.dynamics.candidates import ContactPoint, check_contacts
+from cito.dynamics.joints import JOINTS, Body, Joint, PositionDrive
 from cito.dynamics.parameters import Parameter, parameter_names, parameter_table
 from cito.dynamics.shapes import Plane, Shape
-from cito.dynamics.types import (
-    Array,
-    as_array,
-    as_limits,
-    freeze,
-    positive,
-    without_native,
-)
+from cito.dynamics.types import Array, as_array, freeze, positive, without_native
 
-JOINTS = ("free", "revolute", "prismatic")
-Joint = Literal["free", "revolute", "prismatic"]
-
-
-@dataclass(frozen=True, eq=False)
-class Body:
-    """A rigid body and the joint that moves it.
-
-    Args:
-        name: of the body.
-        parent: name of the parent body; None is the world.
-        joint: "free" (only on the world), "revolute" or "prismatic".
-        mass: [kg], >= 0.
-        com: centre of mass in the body frame, (3,) [m].
-        inertia: about the centre of mass in body axes, (3, 3) [kg m^2].
-        position, rotation: joint frame in the parent's body frame, (3,) [m] and (3, 3).
-        axis: of the joint in its frame, (3,); normalized here.
-        armature: reflected inertia of the drive [kg m^2 or kg].
-        damping: [N m s/rad or N s/m].
-        lower, upper: limits of the joint [rad or m]; infinite by default, always of a free joint.
-    """
-
-    name: str
-    parent: str | None
-    joint: Joint
-    mass: float
-    com: Array = field(default_factory=lambda: np.zeros(3))
-    inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))
-    position: Array = field(default_factory=lambda: np.zeros(3))
-    rotation: Array = field(default_factory=lambda: np.eye(3))
-    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
-    armature: float = 0.0
-    damping: float = 0.0
-    lower: float = -math.inf
-    upper: float = math.inf
-
-    def __post_init__(self) -> None:
-        set_, label = object.__setattr__, f"body {self.name!r}"
-        if self.joint not in JOINTS:
-            raise ValueError(f"`joint` of {label} must be one of {JOINTS}, got {self.joint!r}")
-        if self.joint == "free" and self.parent is not None:
-            raise ValueError(f"`parent` of {label} must be None: a free joint has no parent body")
-        for name in ("mass", "armature", "damping"):
-            set_(self, name, positive(f"{name} of {label}", getattr(self, name), allow_zero=True))
-        for name in ("com", "position", "axis"):
-            set_(self, name, as_array(f"{name} of {label}", getattr(self, name), (3,)))
-        for name in ("inertia", "rotation"):
-            set_(self, name, as_array(f"{name} of {label}", getattr(self, name), (3, 3)))
-        length = float(np.linalg.norm(self.axis))
-        if length == 0:
-            raise ValueError(f"`axis` of {label} must not be zero")
-        set_(self, "axis", self.axis / length)
-        if not np.allclose(self.rotation @ self.rotation.T, np.eye(3), atol=1e-9):
-            raise ValueError(f"`rotation` of {label} must be a rotation matrix")
-        if not np.allclose(self.inertia, self.inertia.T, rtol=1e-9, atol=1e-15):
-            raise ValueError(f"`inertia` of {label} must be symmetric")
-        if np.linalg.eigvalsh(self.inertia)[0] < -1e-12:
-            raise ValueError(f"`inertia` of {label} must be positive semidefinite")
-        limits = as_limits(f"lower and upper of {label}", (self.lower, self.upper), 2)
-        assert limits is not None
-        if not limits[0] <= limits[1]:
-            raise ValueError(
-                f"`lower` of {label} must be <= upper, got {limits[0]:g}, {limits[1]:g}"
-            )
-        if self.joint == "free" and np.isfinite(limits).any():
-            raise ValueError(f"`lower` and `upper` of {label} must be infinite: its joint is free")
-        set_(self, "lower", float(limits[0]))
-        set_(self, "upper", float(limits[1]))
-        freeze(self)
+__all__ = ["Body", "Joint", "PositionDrive", "TreeSystem"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +40,9 @@ class TreeSystem:
         parameters: which numbers theta offsets from their nominal values, none by default.
         joint_limits: whether the finite limits of the joints are contacts too, one-dimensional
             and without friction, after the contacts with the ground.
+        drive: None where controls are forces; with a `PositionDrive` they are the positions
+            [rad or m] of the driven joints, each of which then has a column of the identity in B.
+        slip_speed: at which the dry friction of a joint has 76 % of its size [rad/s or m/s].
     """
 
     bodies: Sequence[Body]
@@ -124,6 +52,8 @@ class TreeSystem:
     ground: Shape = field(default_factory=Plane)
     parameters: Sequence[Parameter] = ()
     joint_limits: bool = False
+    drive: PositionDrive | None = None
+    slip_speed: float = 0.05
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -152,6 +82,9 @@ class TreeSystem:
             )
         set_(self, "parameters", tuple(self.parameters))
         parameter_table(self.parameters, self.bodies, self.contacts)  # refuses what is not there
+        set_(self, "slip_speed", positive("slip_speed", self.slip_speed))
+        if self.drive is not None:
+            self._check_drive(self.drive)
         freeze(self)
 
     __getstate__ = without_native
@@ -211,6 +144,33 @@ class TreeSystem:
         return replace(self, parameters=parameters)
 
     @property
+    def _gains(self) -> tuple[Array, Array, Array]:
+        """Of springs, and kp and kd of the drive, for each velocity, (nv,)."""
+        springs = np.repeat([body.stiffness for body in self.bodies], self._widths)
+        if self.drive is None:
+            return springs, 0 * springs, 0 * springs
+        assert self.actuation is not None
+        kp, kd = self.drive.gains(self.actuation.shape[1])
+        return springs, self.actuation @ kp, self.actuation @ kd
+
+    def _check_drive(self, drive: PositionDrive) -> None:
+        assert self.actuation is not None
+        single = np.repeat(
+            [body.joint in ("revolute", "prismatic") for body in self.bodies], self._widths
+        )
+        B = self.actuation
+        if (
+            not ((B == 0) | (B == 1)).all()
+            or (B.sum(axis=0) != 1).any()
+            or (B.sum(axis=1) > single).any()
+        ):
+            raise ValueError(
+                "`actuation` must have one 1 in each column, at a joint with one coordinate of its "
+                "own, where a `drive` takes positions"
+            )
+        drive.gains(B.shape[1])
+
+    @property
     def mass(self) -> float:
         """Of all bodies [kg]."""
         return float(sum(body.mass for body in self.bodies))
@@ -222,6 +182,7 @@ class TreeSystem:
         bodies, contacts, widths = self.bodies, self.contacts, self._widths
         joints = [body.joint == "free" for body in bodies]
         assert self.actuation is not None
+        stiffness, kp, kd = self._gains
         return _native.tree_system(
             parent=np.array([-1 if b.parent is None else index[b.parent] for b in bodies], "i4"),
             type=np.array([JOINTS.index(b.joint) for b in bodies], "i4"),
@@ -232,7 +193,7 @@ class TreeSystem:
             inertia=np.array([b.inertia.ravel() for b in bodies]),
             armature=np.repeat([0.0 if f else b.armature for f, b in zip(joints, bodies)], widths),
             damping=np.repeat([b.damping for b in bodies], widths),
-            actuation=self.actuation,
+            actuation=kp[:, None] * self.actuation if self.drive else self.actuation,
             gravity=self.gravity,
             point_body=np.array([index[c.body] for c in contacts], "i4"),
             point=np.array([c.position for c in contacts]).reshape(-1, 3),
@@ -243,4 +204,9 @@ class TreeSystem:
             limit_body=np.array([i for i, _, _ in self._limits], "i4"),
             limit_side=np.array([side for _, side, _ in self._limits], "i4"),
             limit=np.array([limit for _, _, limit in self._limits], float),
+            stiffness=stiffness + kp,
+            pull=stiffness * np.repeat([b.rest for b in bodies], widths),
+            drive_damping=kd,
+            dry_friction=np.repeat([b.dry_friction for b in bodies], widths),
+            slip_speed=self.slip_speed,
         )

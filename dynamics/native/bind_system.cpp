@@ -100,6 +100,20 @@ nb::tuple system_derivatives(const SystemHandle &h, Maybe<1> theta, In<1> q, In<
   return nb::make_tuple(o[0], o[1], o[2], o[3], o[4], o[5], o[6]);
 }
 
+// damping d, stiffness k, spring k (q - rest), friction (nv) of the forces that the step takes at its end.
+nb::tuple system_joint_forces(const SystemHandle &h, Maybe<1> theta, In<1> q) {
+  const System &s = h.system;
+  check_has_terms(s);
+  check_shape("theta", theta, {std::size_t(s.np)});
+  check_shape("q", q, {std::size_t(s.nq)});
+  double *p[4];
+  const std::size_t nv = s.nv;
+  nb::object o[4] = {make_array<double>({nv}, p), make_array<double>({nv}, p + 1), make_array<double>({nv}, p + 2),
+                     make_array<double>({nv}, p + 3)};
+  if (s.joint_forces) s.joint_forces(s.self, data_or_null(theta), q.data(), p[0], p[1], p[2], p[3]);
+  return nb::make_tuple(o[0], o[1], o[2], o[3]);
+}
+
 // m trajectories: start (m or 1, nx), controls (m or 1, N, nu), alphas (m).
 nb::tuple rollout(const TimeStepping &model, In<2> start, In<3> controls, In<1> alphas, Maybe<2> X, Maybe<2> k,
                   Maybe<3> K, Maybe<1> lower, Maybe<1> upper, Maybe<2> gaps, Maybe<2> warm, int threads) {
@@ -305,6 +319,7 @@ void bind_system(nb::module_ &m) {
   m.def("linear_system", &linear_system);
   m.def("euclidean_space", &euclidean_space, nb::arg("nv"), nb::arg("nu"));
   m.def("system_terms", &system_terms, nb::arg("system"), nb::arg("theta").none(), nb::arg("q"), nb::arg("v"));
+  m.def("system_joint_forces", &system_joint_forces, nb::arg("system"), nb::arg("theta").none(), nb::arg("q"));
   m.def("system_derivatives", &system_derivatives, nb::arg("system"), nb::arg("theta").none(), nb::arg("q"),
         nb::arg("v"), nb::arg("a"), nb::arg("u"), nb::arg("f"), nb::arg("w"));
   m.def("on_manifold", &on_manifold, nb::arg("system"), nb::arg("x0"), nb::arg("other"), nb::arg("integrate"));

@@ -16,7 +16,8 @@ struct TreeStorage {
   Tree tree;
   std::vector<int> parent, type, iq, iv, depth, path, body, up, curved_first, curved_size, point_body, shape_body, support_start,
       support, side, dim, row, kind, of, component, limit_body, limit_side;
-  std::vector<double> placement, axis, mass, com, inertia, armature, damping, actuation, point, radius, limit;
+  std::vector<double> placement, axis, mass, com, inertia, armature, damping, actuation, point, radius, limit, stiffness, pull,
+      drive_damping, dry_friction;
   std::vector<ShapeHandle> shape_handles;
   std::vector<Shape> shape;
   std::vector<EntryGroup> below, above;
@@ -109,6 +110,34 @@ void read_parameters(const IntIn<2> &rows, TreeStorage &s) {
   t.parameter_axis = s.component.data();
 }
 
+// Springs, drives and dry friction: (nv) each.
+void add_forces(TreeStorage &s, const In<1> &stiffness, const In<1> &pull, const In<1> &drive_damping,
+                const In<1> &dry_friction) {
+  Tree &t = s.tree;
+  const std::size_t nv = t.nv;
+  check_shape("stiffness", stiffness, {nv});
+  check_shape("pull", pull, {nv});
+  check_shape("drive_damping", drive_damping, {nv});
+  check_shape("dry_friction", dry_friction, {nv});
+  for (std::size_t k = 0; k < nv; ++k)
+    if (stiffness.data()[k] != 0 && s.type[s.body[k]] == joint_free) refuse("stiffness", "be zero of a free joint");
+  s.stiffness = copied<1>(stiffness), s.pull = copied<1>(pull), s.drive_damping = copied<1>(drive_damping);
+  s.dry_friction = copied<1>(dry_friction);
+  t.stiffness = s.stiffness.data(), t.pull = s.pull.data(), t.drive_damping = s.drive_damping.data();
+  t.dry_friction = s.dry_friction.data();
+}
+
+// What of these the step takes at its end.
+void take_forces_late(const TreeStorage &s, double slip_speed, System &y) {
+  const auto acts = [](const std::vector<double> &forces) {
+    return std::any_of(forces.begin(), forces.end(), [](double f) { return f != 0; });
+  };
+  if (!(slip_speed > 0)) refuse("slip_speed", "be > 0");
+  y.slip_speed = slip_speed, y.has_friction = acts(s.dry_friction);
+  if (y.has_friction || acts(s.damping) || acts(s.stiffness) || acts(s.drive_damping))
+    y.joint_forces = kernels.tree_joint_forces;
+}
+
 void add_limits(TreeStorage &s, const IntIn<1> &body, const IntIn<1> &side, const In<1> &limit) {
   Tree &t = s.tree;
   check_range("limit_body", body, 0, t.nb - 1);
@@ -135,7 +164,9 @@ void lay_out_contacts(TreeStorage &s) {
 SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> axis, In<1> mass, In<2> com,
                          In<2> inertia, In<1> armature, In<1> damping, In<2> actuation, double gravity,
                          IntIn<1> point_body, In<2> point, In<1> radius, IntIn<1> shape_body,
-                         std::vector<ShapeHandle> shapes, IntIn<2> parameters, IntIn<1> limit_body, IntIn<1> limit_side, In<1> limit) {
+                         std::vector<ShapeHandle> shapes, IntIn<2> parameters, IntIn<1> limit_body, IntIn<1> limit_side,
+                         In<1> limit, In<1> stiffness, In<1> pull, In<1> drive_damping, In<1> dry_friction,
+                         double slip_speed) {
   const std::size_t bodies = checked_size("parent", parent.size()), contacts = point_body.size();
   check_shape("type", type, {bodies});
   check_range("type", type, joint_free, joint_prismatic);
@@ -181,6 +212,7 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   t.shape = s->shape.data(), t.shape_body = s->shape_body.data();
   t.support_start = s->support_start.data(), t.support = s->support.data(), t.side = s->side.data();
   read_parameters(parameters, *s);
+  add_forces(*s, stiffness, pull, drive_damping, dry_friction);
   add_limits(*s, limit_body, limit_side, limit);
   lay_out_contacts(*s);
 
@@ -190,6 +222,8 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   y.dim = s->dim.data(), y.row = s->row.data(), y.workspace = kernels.tree_workspace(t);
   y.up = s->up.data(), y.curved = int(s->curved_first.size());
   y.curved_first = s->curved_first.data(), y.curved_size = s->curved_size.data();
+  y.limits = t.nl;
+  take_forces_late(*s, slip_speed, y);
   y.terms = kernels.tree_terms, y.derivatives = kernels.tree_derivatives;
   y.transposed_derivatives = kernels.tree_transposed_derivatives;
   if (t.np) {
@@ -212,7 +246,8 @@ void bind_tree(nb::module_ &m) {
         nb::arg("mass"), nb::arg("com"), nb::arg("inertia"), nb::arg("armature"), nb::arg("damping"),
         nb::arg("actuation"), nb::arg("gravity"), nb::arg("point_body"), nb::arg("point"), nb::arg("radius"),
         nb::arg("shape_body"), nb::arg("shapes"), nb::arg("parameters"), nb::arg("limit_body"), nb::arg("limit_side"),
-        nb::arg("limit"));
+        nb::arg("limit"), nb::arg("stiffness"), nb::arg("pull"), nb::arg("drive_damping"), nb::arg("dry_friction"),
+        nb::arg("slip_speed"));
 }
 
 }  // namespace cito

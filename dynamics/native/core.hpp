@@ -76,6 +76,7 @@ struct System {
   std::size_t workspace = 0;                 // doubles that the callbacks below take from the arena
   // Structure; both may be left out (a dense M, all of q curved).
   const int *up = nullptr;                   // (nv) M_kj, j < k, is zero unless j is on the path up[k], up[up[k]], ...
+  int limits = 0;                            // the last contacts are limits of joints
   int curved = -1;                           // q (+) dq is q + dq but for the joints with velocities
   const int *curved_first = nullptr, *curved_size = nullptr;  // curved_first[i] .. + curved_size[i] - 1, i < curved
 
@@ -84,7 +85,8 @@ struct System {
   // With the residual  r = M(q) a + c(q, v) - B(q) u - J(q)' f  (a, u, f held) and the contact
   // velocity  w_c = J(q) w  (w held):
   //   r_q (nv,nv), r_v (nv,nv), Jw_q (n,nv), phi_q (nc,nv); tangent coordinates of q.
-  // If r_theta is not null also r_theta (nv,np), Jw_theta (n,np), phi_theta (nc,np).
+  // If r_theta is not null also r_theta (nv,np), Jw_theta (n,np), phi_theta (nc,np), with the damping of joint_forces
+  // at w in place of v.
   void (*derivatives)(const void *self, const double *theta, const double *q, const double *v,
                       const double *a, const double *u, const double *f, const double *w,
                       double *r_q, double *r_v, double *Jw_q, double *phi_q,
@@ -95,6 +97,12 @@ struct System {
                                  const double *a, const double *u, const double *f, const double *w,
                                  const double *y, const double *z, const double *zeta,
                                  double *g_q, double *g_v, double *g_theta, Arena) = nullptr;
+  // Forces on single velocities that the step takes at its end (joint_forces.inc); may be null:
+  //   damping d, stiffness k, spring k (q - rest), friction (nv) each. c holds d v + k (q - rest), but no friction.
+  void (*joint_forces)(const void *self, const double *theta, const double *q, double *damping, double *stiffness,
+                       double *spring, double *friction) = nullptr;
+  bool has_friction = false;
+  double slip_speed = 0;  // [rad/s or m/s] of friction
   // Manifold of q; all of these null where q is Euclidean (nq = nv).
   void (*integrate)(const void *self, const double *q, const double *dq, double *q_out) = nullptr;
   void (*difference)(const void *self, const double *q0, const double *q1, double *dq) = nullptr;  // q1 (-) q0

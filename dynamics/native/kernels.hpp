@@ -41,6 +41,7 @@ struct Kernels {
   decltype(System::terms) varied_tree_terms;
   decltype(System::derivatives) varied_tree_derivatives;
   decltype(System::transposed_derivatives) varied_tree_transposed_derivatives;
+  decltype(System::joint_forces) tree_joint_forces;
   decltype(System::integrate) tree_integrate;
   decltype(System::difference) tree_difference;
   decltype(System::to_tangent) tree_to_tangent;

@@ -54,6 +54,8 @@ struct Tree {
   const double *com = nullptr;       // (nb,3) in the body frame [m]
   const double *inertia = nullptr;   // (nb,9) about the centre of mass, body axes [kg m^2]
   const double *armature = nullptr, *damping = nullptr;  // (nv)
+  // (nv) forces -stiffness q + pull, - drive_damping v and dry friction of joints with one coordinate
+  const double *stiffness = nullptr, *pull = nullptr, *drive_damping = nullptr, *dry_friction = nullptr;
   const double *actuation = nullptr; // (nv,nu)
   double gravity = 9.81;             // [m/s^2] along -z
   // contacts: a sphere of this radius on a body against a shape on another body or on the world

@@ -87,6 +87,10 @@ TREE: dict[str, Any] = {
     "limit_body": integers(1),
     "limit_side": integers(-1),
     "limit": Z(1),
+    "stiffness": np.append(Z(6), 1.0),
+    "pull": Z(7),
+    "drive_damping": Z(7),
+    "dry_friction": np.ones(7),
 }
 RICCATI: dict[str, Any] = {
     "f_x": Z((3, 4, 4)),
@@ -127,6 +131,10 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "linear_system": (lambda **a: _native.linear_system(*a.values()), LINEAR),
     "system_terms": (lambda **a: _native.system_terms(SYSTEM, **a), THETA),
+    "system_joint_forces": (
+        lambda **a: _native.system_joint_forces(SYSTEM, **a),
+        {"theta": Z(SYSTEM.np), "q": Z(2)},
+    ),
     "system_derivatives": (
         lambda **a: _native.system_derivatives(SYSTEM, **a),
         {**THETA, "a": Z(2), "u": Z(2), "f": Z(2), "w": Z(2)},
@@ -186,7 +194,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "relaxed_step": (lambda **a: MODEL.relaxed_step(*a.values(), EXACT), STEPS),
-    "tree_system": (lambda **a: _native.tree_system(**a, gravity=9.81), TREE),
+    "tree_system": (lambda **a: _native.tree_system(**a, gravity=9.81, slip_speed=0.1), TREE),
     "plane": (_native.plane, PLACEMENT),
     "box": (lambda **a: _native.box(**a, radius=1.0), {**PLACEMENT, "half": Z(3)}),
     "height_field": (
@@ -296,6 +304,7 @@ def test_every_length_is_checked(call: str, name: str, axis: int, change: int) -
         ("tree_system", "type", integers(0, 3)),
         ("tree_system", "point_body", integers(2)),
         ("tree_system", "point_body", integers(-1)),
+        ("tree_system", "stiffness", np.ones(7)),
         *(("tree_system", "limit_body", integers(i)) for i in (-1, 0, 2)),
         *(("tree_system", "limit_side", integers(i)) for i in (-2, 0, 2)),
         *(

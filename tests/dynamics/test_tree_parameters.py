@@ -96,7 +96,9 @@ def test_derivatives_of_terms_by_theta(name: str) -> None:
         out = []
         for theta in rows:
             M, c, B, J, phi = _native.system_terms(system, theta, q, v)
-            out.append(np.concatenate([M @ a + c - B @ u - J.T @ f, J @ w, phi]))
+            damping, *_ = _native.system_joint_forces(system, theta, q)  # at the end of a step
+            r = M @ a + c + damping * (w - v) - B @ u - J.T @ f
+            out.append(np.concatenate([r, J @ w, phi]))
         return np.array(out)
 
     numeric = finite_difference(residual, at, step=1e-4)
@@ -229,6 +231,7 @@ def test_theta_of_every_gradient_is_the_chain_of_its_links(gradient: Gradient) -
         hard = dynamics.step(x, u)
         q, v, w = x[: system.nq], x[system.nq :], hard.state[system.nq :]
         M, c, B, J, phi = _native.system_terms(system, None, q, v)
+        M += h * np.diag(_native.system_joint_forces(system, None, q)[0])
         a, f = (w - v) / h, hard.impulse / h
         *_, r_theta, Jw_theta, phi_theta = _native.system_derivatives(
             system, None, q, v, a, u, f, w
