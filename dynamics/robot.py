@@ -83,8 +83,11 @@ class Robot:
         return self.system.contacts
 
     def with_ground(self, ground: Shape) -> Robot:
-        """The same robot over another ground; its stance remains that on level ground."""
-        return replace(self, system=self.system.with_ground(ground))
+        """The same robot over another ground; its stance is lifted until it touches there."""
+        from cito.dynamics.robot_stance import on_the_ground
+
+        system = self.system.with_ground(ground)
+        return replace(self, system=system, stance=on_the_ground(system, self.stance))
 
     def with_parameters(self, parameters: Sequence[Parameter]) -> Robot:
         """The same robot with these parameters theta, see `Parameter`."""

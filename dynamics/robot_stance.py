@@ -53,19 +53,24 @@ def body_poses(bodies: Sequence[Body], q: Array) -> dict[str, Pose]:
 
 def on_the_ground(system: TreeSystem, q: Array) -> Array:
     """q (nq,) lifted or lowered so that the lowest contact touches, where anything can lift it."""
-    q = q.copy()
-    nc = len(system.contacts)  # joint limits come after these
+    q, nc, still = q.copy(), len(system.contacts), np.zeros(system.native.nv)
     if not nc:
         return q
-    *_, J, phi = _native.system_terms(system.native, None, q, np.zeros(system.native.nv))
-    if system.bodies[0].joint == "free":
+    *_, J, _ = _native.system_terms(system.native, None, q, still)
+    floats = system.bodies[0].joint == "free"
+    if floats:
         vertical = 2
     else:  # a joint that lifts all contacts alike
         lifts = np.flatnonzero((np.abs(J[2 : 3 * nc : 3] - 1) < 1e-9).all(axis=0))
         if not len(lifts):
             return q
         vertical = int(lifts[0])
-    q[vertical] -= phi[:nc].min()
+    for _ in range(30):  # once over a plane
+        *_, J, phi = _native.system_terms(system.native, None, q, still)
+        up = J[:, :3] @ rotation_matrix(q[3:7])[2] if floats else J[:, vertical]
+        q[vertical] -= (phi[:nc] / np.maximum(up[2 : 3 * nc : 3], 0.1)).min()
+        if abs(phi[:nc].min()) < 1e-9:
+            break
     return q
 
 

@@ -183,6 +183,17 @@ def test_ground_by_keyword() -> None:
         ContactDynamics(robot, 0.02, ground=0.3)  # type: ignore[arg-type]
 
 
+def test_stances_follow_the_ground() -> None:
+    robot = cito.load_robot("go2")
+    for ground in (Plane(height=0.3), Plane([0.3, 0.1, 1.0]), HeightField.waves(0.1, 1.0)):
+        other = robot.with_ground(ground)
+        *_, phi = _native.system_terms(other.native, None, other.stance, np.zeros(18))
+        assert phi.min() == pytest.approx(0, abs=1e-9)
+        assert np.array_equal(np.delete(other.stance, 2), np.delete(robot.stance, 2))
+        assert abs(other.stance[2] - robot.stance[2]) > 1e-3
+    assert np.allclose(robot.with_ground(Plane()).stance, robot.stance, rtol=0, atol=1e-12)
+
+
 def flat_names(robot: cito.Robot) -> tuple[str, ...]:
     return tuple(contact.name for contact in robot.contacts)
 
@@ -262,9 +273,7 @@ def test_robots_on_rough_ground_pass_the_derivative_check() -> None:
     ground = HeightField.rough(1, 0.05, 0.3, flat=0.0)
     robot = cito.load_robot("go2")
     dynamics = ContactDynamics(robot, 0.02, 0.6, ground=ground)
-    x = np.concatenate([robot.stance, np.zeros(18)])
-    *_, phi = _native.system_terms(dynamics.manifold, None, x[:19], x[19:])
-    x[2] -= phi.min()
+    x = np.concatenate([robot.with_ground(ground).stance, np.zeros(18)])
     report = check_gradients(dynamics, center=x, samples=40)
     assert report.passed and {letter for row in report.rows for letter in row.modes} == set("slc")
 
