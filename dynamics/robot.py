@@ -19,6 +19,7 @@ import numpy as np
 
 from cito.dynamics import _native
 from cito.dynamics.candidates import ContactPoint
+from cito.dynamics.joints import PositionDrive
 from cito.dynamics.parameters import Parameter
 from cito.dynamics.shapes import Shape
 from cito.dynamics.tree import TreeSystem
@@ -88,6 +89,21 @@ class Robot:
 
         system = self.system.with_ground(ground)
         return replace(self, system=system, stance=on_the_ground(system, self.stance))
+
+    def with_drive(self, drive: PositionDrive | None) -> Robot:
+        """The same robot with controls that are positions of its driven joints (None: forces)."""
+        return replace(self, system=self.system.with_drive(drive))
+
+    @property
+    def control_limits(self) -> tuple[Array, Array]:
+        """Lower and upper limits of the controls, (nu,) each; infinite where there is none.
+
+        Minus and plus `torque_limits`; where a drive takes positions, the limits of its joints.
+        """
+        if self.system.drive is None:
+            return -self.torque_limits, self.torque_limits
+        lower, upper = self.joint_limits[[self.joints.index(name) for name in self.actuated]].T
+        return lower, upper
 
     def with_parameters(self, parameters: Sequence[Parameter]) -> Robot:
         """The same robot with these parameters theta, see `Parameter`."""

@@ -95,6 +95,9 @@ def _add_joint(mujoco: Any, model: Any, file: RobotFile, k: int, name: str, plac
             damping=damping,
             lower=lower,
             upper=upper,
+            stiffness=float(model.jnt_stiffness[k]),
+            rest=float(model.qpos_spring[model.jnt_qposadr[k]]),
+            dry_friction=float(model.dof_frictionloss[dof]),
         )
     )
     file.joints.append(joint)
@@ -104,11 +107,13 @@ def _add_joint(mujoco: Any, model: Any, file: RobotFile, k: int, name: str, plac
 
 def _warn_unused(model: Any, file: RobotFile, k: int, dof: int, joint: str) -> None:
     free = model.jnt_type[k] == 0
-    higher = model.dof_dampingpoly[dof] if hasattr(model, "dof_dampingpoly") else np.zeros(1)
+    bent = getattr(model, "jnt_stiffnesspoly", np.zeros((k + 1, 1)))[k]
+    higher = getattr(model, "dof_dampingpoly", np.zeros((dof + 1, 1)))[dof]
     for what, there in (
-        ("dry friction", model.dof_frictionloss[dof] != 0),
-        ("spring", np.any(model.jnt_stiffness[k] != 0)),
+        ("dry friction", free and model.dof_frictionloss[dof] != 0),
+        ("spring", free and model.jnt_stiffness[k] != 0),
         ("armature", free and model.dof_armature[dof] != 0),
+        ("stiffness of higher order", np.any(bent != 0)),
         ("damping of higher order", np.any(higher != 0)),
     ):
         if there:

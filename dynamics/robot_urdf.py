@@ -130,12 +130,11 @@ def _add_body(file: RobotFile, name: str, joint: UrdfJoint, place: Place) -> Non
             rotation=place.rotation,
             axis=joint.axis,
             damping=joint.damping,
+            dry_friction=joint.friction,
             lower=joint.limits[0],
             upper=joint.limits[1],
         )
     )
-    if joint.friction != 0:
-        file.unused.setdefault("dry friction", []).append(name)
     file.joints.append(name)
     file.joint_limits.append(joint.limits)
     file.torque_limits[name] = joint.effort

@@ -139,6 +139,10 @@ class TreeSystem:
         """Names of the entries of theta, (np,)."""
         return parameter_names(self.parameters)
 
+    def with_drive(self, drive: PositionDrive | None) -> TreeSystem:
+        """The same trees with controls that are positions of the driven joints (None: forces)."""
+        return replace(self, drive=drive)
+
     def with_parameters(self, parameters: Sequence[Parameter]) -> TreeSystem:
         """The same tree with these parameters theta."""
         return replace(self, parameters=parameters)

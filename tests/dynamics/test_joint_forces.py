@@ -14,6 +14,7 @@ from cito.dynamics.check import check_gradients
 from cito.dynamics.joints import Body, PositionDrive
 from cito.dynamics.shapes import Plane
 from cito.dynamics.tree import TreeSystem
+from cito.problems.robots import load_robot
 from tests.reference.trees import neutral, random_tree
 
 GRADIENTS = [
@@ -324,3 +325,17 @@ def test_drives_need_joints_of_their_own() -> None:
         TreeSystem(bodies, drive=PositionDrive([1.0, 2.0]))
     with pytest.raises(ValueError, match="`slip_speed` must be > 0"):
         TreeSystem(bodies, slip_speed=0.0)
+
+
+def test_robots_take_drives() -> None:
+    robot = load_robot("hopper")
+    for limit, sign in zip(robot.control_limits, (-1, 1)):
+        assert np.array_equal(limit, sign * robot.torque_limits)
+    driven = robot.with_drive(PositionDrive([200.0, 100.0], 2.0))
+    lower, upper = driven.control_limits
+    assert np.array_equal(np.stack([lower, upper], 1), robot.joint_limits[-2:])
+    x, angles = np.append(robot.stance, np.zeros(5)), robot.stance[-2:]
+    dynamics = ContactDynamics(driven, 0.02, 0.8)
+    rollout = dynamics.rollout(x, np.tile(angles, (20, 1)))
+    assert np.abs(rollout.states[-1, 3:5] - angles).max() < 0.05 and (rollout.modes == 2).all()
+    assert driven.with_drive(None).control_limits[1].tolist() == robot.torque_limits.tolist()

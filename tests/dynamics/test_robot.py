@@ -29,15 +29,18 @@ AWKWARD = """<mujoco>
       <geom type="box" size=".1 .1 .1"/>
       <body name="trunk" pos="0.3 -0.2 0.4" euler="40 -20 70">
         <joint name="a" type="slide" axis="1 2 0" pos="0.1 0 0.2" ref="0.3" damping="0.4"/>
-        <joint name="b" type="hinge" axis="0 1 3" pos="0.2 -0.1 0.1" ref="25" armature="0.02"/>
+        <joint name="b" type="hinge" axis="0 1 3" pos="0.2 -0.1 0.1" ref="25" armature="0.02"
+          stiffness="8" springref="-30"/>
         <joint name="c" type="hinge" axis="1 0 1" pos="-0.3 0.1 0.05" ref="-40" range="-50 60"/>
         <geom type="box" size="0.1 0.2 0.3" pos="0.1 0.05 0" euler="5 10 15" density="800"/>
         <body name="welded" pos="0.2 0.1 -0.3" euler="70 10 0">
           <geom type="capsule" size="0.03 0.2" pos="0.02 0 0.1" euler="0 50 0"/>
           <site name="tip" pos="0.1 0.2 0.3"/>
           <body name="end" pos="0 0.2 0.1" euler="0 0 80">
-            <joint name="d" type="hinge" axis="0.3 0.2 1" pos="0.05 0.02 0.1" ref="15"/>
-            <joint name="e" type="slide" axis="0 0.2 1" pos="0.3 0 0" ref="-0.1" stiffness="0"/>
+            <joint name="d" type="hinge" axis="0.3 0.2 1" pos="0.05 0.02 0.1" ref="15"
+              frictionloss="0.3"/>
+            <joint name="e" type="slide" axis="0 0.2 1" pos="0.3 0 0" ref="-0.1" stiffness="70"
+              springref="0.2"/>
             <geom name="my_foot" type="sphere" size="0.05" pos="0.1 0 0.2" friction="0.6"/>
           </body>
         </body>
@@ -163,6 +166,9 @@ def test_awkward_joints_agree_with_mujoco(tmp_path: Path) -> None:
     assert robot.torque_limits.tolist() == [3.0, np.inf, 10.0]
     assert robot.friction is not None and robot.friction.tolist() == [0.6]
     assert np.allclose(robot.joint_limits[2], np.radians([-50, 60]))
+    forces = [(b.stiffness, b.rest, b.dry_friction) for b in robot.system.bodies]
+    expected = [(0, 0, 0), (8, np.radians(-30), 0), (0, 0, 0), (0, 0, 0.3), (70, 0.2, 0)]
+    assert np.allclose(forces, expected, rtol=0, atol=1e-15)
     assert any("symmetric" in text for text in robot.warnings)
     assert any("no force limit of c" in text for text in robot.warnings)
     M, c, B, *_ = _native.system_terms(robot.native, None, robot.stance, np.zeros(5))
@@ -224,7 +230,8 @@ URDF = """<robot name="leg">
     <inertia ixx="0.02" ixy="0.001" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial></link>
   <joint name="hip" type="{kind}"><parent link="{root}"/><child link="shank"/>
     <origin xyz="0 0 0.2" rpy="0.1 0.4 0"/><axis xyz="0 1 1"/>
-    <limit lower="-1" upper="2" effort="7" velocity="9"/><dynamics damping="0.3"/></joint>
+    <limit lower="-1" upper="2" effort="7" velocity="9"/><dynamics damping="0.3"
+      friction="0.2"/></joint>
   <link name="shank"><inertial><mass value="{mass}"/>
     <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
   <joint name="weld" type="fixed"><parent link="shank"/><child link="pad"/>
@@ -247,6 +254,7 @@ def test_urdf_is_read(tmp_path: Path, kind: str) -> None:
     assert robot.torque_limits.tolist() == [7.0]
     assert robot.velocity_limits is not None and robot.velocity_limits.tolist() == [9.0]
     assert robot.system.contacts[0].radius == 0.03 and robot.system.bodies[1].damping == 0.3
+    assert robot.system.bodies[1].dry_friction == 0.2
     assert any("feet=[...]" in text for text in robot.warnings)
     limits = [-np.inf, np.inf] if kind == "continuous" else [-1.0, 2.0]
     assert robot.joint_limits.tolist() == [limits]
