@@ -26,13 +26,14 @@ class Arm:
         self.positions = [array(p) for p in arm.POSITIONS]
         self.m, self.inertias = array(arm.MASSES), array(arm.INERTIAS)
         self.damping, self.armature = array(arm.DAMPING), array(arm.ARMATURE * np.eye(arm.JOINTS))
+        self.implicit = array(arm.TIME_STEP * np.diag(arm.DAMPING))
         self.lift = array(np.array([0, 0, arm.GRAVITY]))
 
     def step(self, x: Array, u: Array) -> Array:
-        """x+ (14,) of semi-implicit Euler."""
+        """x+ (14,) of semi-implicit Euler, damping at v+."""
         q, v = x[: arm.JOINTS], x[arm.JOINTS :]
         M, c = self.mass_matrix_and_bias(q, v)
-        v_next = v + arm.TIME_STEP * self.xp.linalg.solve(M, u - c)
+        v_next = v + arm.TIME_STEP * self.xp.linalg.solve(M + self.implicit, u - c)
         return self.xp.concatenate([q + arm.TIME_STEP * v_next, v_next])
 
     def mass_matrix_and_bias(self, q: Array, v: Array) -> tuple[Array, Array]:

@@ -12,9 +12,10 @@ NX = 2 * arm.JOINTS
 
 
 def step() -> Any:
-    """(x, u) -> x+ as a function of scalar operations."""
+    """(x, u) -> x+ as a function of scalar operations; damping acts at v+."""
     q, v, u = (ca.SX.sym(name, arm.JOINTS) for name in "qvu")
     M, c = mass_matrix_and_bias(q, v)
+    M += arm.TIME_STEP * ca.diag(ca.SX(arm.DAMPING))
     v_next = v + arm.TIME_STEP * ca.ldl_solve(u - c, *ca.ldl(M, False))
     x_next = ca.vertcat(q + arm.TIME_STEP * v_next, v_next)
     return ca.Function("step", [ca.vertcat(q, v), u], [x_next])
