@@ -22,8 +22,9 @@ class HeightField(Shape):
     The surface is C2 on the grid, level across its edges and constant beyond them (C1).
 
     The distance of a point is that to the tangent plane below it, d = (z - f) N_z, and its normal
-    is the surface's there. Both are exact where the surface is plane; a sphere's touching point is
-    off by about radius^2 x slope x curvature. Keep radii well under the radius of curvature.
+    is the surface's there. Both are exact where the surface is plane, and for points that touch.
+    For a sphere that touches, the normal, and the normal velocity against the rate of the gap, are
+    off by about radius x slope x curvature: keep radii well under the radius of curvature.
 
     Args:
         heights: (nx, ny), at least 2 each [m].
@@ -127,6 +128,9 @@ class HeightField(Shape):
         y: Range = (-2.0, 2.0),
     ) -> HeightField:
         """Level ground with steps along x, their risers smooth and of finite width.
+
+        On a riser the touching point of a sphere is off by a part of its radius, see `HeightField`;
+        real steps with sharp edges are `Box` shapes in pairs with the world.
 
         Args:
             steps: how many, >= 1.

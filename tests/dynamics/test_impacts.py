@@ -18,6 +18,7 @@ from cito.dynamics.gradients import (
     Gradient,
     Signorini,
 )
+from cito.dynamics.joints import Body
 from cito.dynamics.linear import point_mass
 from cito.dynamics.shapes import Box, Capsule, Plane, Shape, Sphere
 from cito.dynamics.terrain import HeightField
@@ -137,6 +138,20 @@ def test_a_bouncing_ball_leaves_with_e_times_the_speed_it_came_with(ground: Shap
     assert gaps.min() > -1e-12 and gaps[hits].max() > 0.005
 
 
+@pytest.mark.parametrize("radius", [0.0, 0.02])
+def test_a_mass_that_slides_in_a_bowl_without_friction_keeps_its_energy(radius: float) -> None:
+    bowl = HeightField.from_function(lambda x, y: (x**2 + y**2) / 2, (-1, 1), (-1, 1), 0.05)
+    tree = TreeSystem([ball()], [ContactPoint("p", "ball", np.zeros(3), radius)], ground=bowl)
+    dynamics = ContactDynamics(tree, 1e-3, friction=0.0)
+    x = at(tree, ball=[0.5, 0, 0.125 + 1.118 * radius, 0, 0.5, 0])
+    run = dynamics.rollout(x, np.zeros((1000, 0)))
+    energy = 0.5 * (run.states[:, 7:10] ** 2).sum(axis=1) + 9.81 * run.states[:, 2]
+    assert (run.modes > 0).all() and np.ptp(run.states[:, 2]) > 0.1
+    # time step, and radius x slope x curvature: see HeightField
+    assert np.abs(energy - energy[1]).max() < (2e-3 + radius) * 9.81 * 0.125
+    assert np.abs(bowl.distance(run.states[1:, :3]).value - radius).max() < 1e-5
+
+
 def test_bounces_die_out_and_the_ball_rests() -> None:
     tree = TreeSystem([ball()], [ContactPoint("touch", "ball", np.zeros(3), 0.1)])
     dynamics = ContactDynamics(tree, 0.01, restitution=0.5)
@@ -188,6 +203,19 @@ def test_restitution_of_a_point_mass(restitution: float, gradient: Gradient) -> 
     assert error < 1e-6 and size > 0.5
     rebound = dynamics.step(x, u).state[3]
     assert rebound == pytest.approx(1.2 if restitution else -0.03 / 0.05, abs=1e-12)
+
+
+@pytest.mark.parametrize("gradient", LAWS, ids=lambda gradient: gradient.name)
+def test_a_door_rebounds_from_its_stop(gradient: Gradient) -> None:
+    """Joint limits have restitution too, and drives and friction act beside it."""
+    drag = {"damping": 0.05, "dry_friction": 0.02}
+    door = Body("door", None, "revolute", 2.0, [0.4, 0, 0], 0.1 * np.eye(3), upper=0.5, **drag)
+    tree = TreeSystem([door], joint_limits=True)
+    dynamics = ContactDynamics(tree, 0.02, restitution=0.4)
+    x, u = np.array([0.49, 1.5]), np.array([0.1])
+    assert dynamics.step(x, u).state[1] == pytest.approx(-0.4 * 1.5, abs=1e-12)
+    check = check_transition(dynamics, x, u, gradient)
+    assert check is not None and check[0] < 1e-6 and check[1] > 1
 
 
 # ---------------------------------------------------------------------------- several trees
