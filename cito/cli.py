@@ -81,6 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
             from cito.cli_solve import solve
 
             return solve(arguments)
+        case "mpc":
+            from cito.cli_mpc import mpc
+
+            return mpc(arguments)
         case "bench":
             from cito.cli_bench import bench
 
@@ -153,6 +157,7 @@ def parser() -> Parser:
     _add_bench(commands)
     _add_figure(commands)
     _add_check(commands)
+    _add_mpc(commands)
     _add_plot(commands)
     _add_render(commands)
     _add_view(commands)
@@ -202,6 +207,35 @@ def _add_solve(commands: Commands[Parser]) -> None:
     )
     command.add_argument("--time-limit", type=float, metavar="S", help="wall clock [s]")
     command.add_argument("--out", metavar="DIR", help="save the solution there, as .npz")
+    _add_json(command)
+
+
+def _add_mpc(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("mpc", help="control a robot by solving a task again and again")
+    command.add_argument("task", metavar="TASK", help=TASK)
+    command.add_argument("--robot", default="self", help="self (default) or mujoco, in real time")
+    command.add_argument(
+        "--gradient", metavar="NAME", help="exact, signorini, full-cone, ... (chosen by the robot)"
+    )
+    command.add_argument("--rho", type=float, metavar="J", help="relaxation [J]")
+    command.add_argument("--delta", type=float, metavar="V", help="free-velocity offset [m/s]")
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the task, or pull=FX,FY,FZ and pull_time=START,DURATION",
+    )
+    command.add_argument("--duration", type=float, default=10.0, metavar="S", help="(10 s)")
+    command.add_argument("--rate", type=float, metavar="HZ", help="of plans (one a time step)")
+    command.add_argument(
+        "--control-rate", type=float, default=400.0, metavar="HZ", help="of the loop (400)"
+    )
+    command.add_argument("--iterations", type=int, default=2, metavar="N", help="of a plan (2)")
+    command.add_argument(
+        "--delay", type=float, default=0.0, metavar="S", help="to compensate: solve time (0)"
+    )
+    command.add_argument("--out", metavar="DIR", help="keep the log there")
     _add_json(command)
 
 

@@ -176,12 +176,26 @@ class MPC:
                 X, U, K, impulses = self.plan.shifted(max(t, self.plan.start_time), hold)
                 iterate = closed_loop(problem, objective, X, U, K, impulses)
                 candidates += [] if iterate is None else [(iterate, K)]
+        if self.hold is not None:
+            candidates += self._held(problem, objective, self.hold)
         if not candidates:
             assert problem.initial_controls is not None
             cold = roll_out(problem, objective, problem.initial_controls)
             K = np.zeros((self.horizon, self.dynamics.nu, self.dynamics.ndx))
             candidates += [] if cold is None else [(cold, K)]
         return min(candidates, key=lambda c: c[0].cost, default=None)
+
+    def _held(
+        self, problem: Problem, objective: Objective, hold: Hold
+    ) -> list[tuple[Iterate, Array]]:
+        """Holding on from the first knot: for states that the plan did not foresee."""
+        N = self.horizon
+        X, U, K = (
+            np.tile(part, (count, *(1,) * np.ndim(part)))
+            for part, count in ((hold.state, N + 1), (hold.control, N), (hold.gains, N))
+        )
+        iterate = closed_loop(problem, objective, X, U, K)
+        return [] if iterate is None else [(iterate, K)]
 
     def _improve(self, neighbourhood: Neighbourhood) -> _Step:
         """One DDP iteration under the first gradient that lowers the cost."""

@@ -46,13 +46,14 @@ class Parts(NamedTuple):
         Raises:
             ValueError: the system is no kinematic tree.
         """
-        system = getattr(dynamics, "system", dynamics)
+        return cls.of_system(name, getattr(dynamics, "system", dynamics))
+
+    @classmethod
+    def of_system(cls, name: str, system: object) -> Parts:
+        """The same of a system by itself."""
         tree = system.system if isinstance(system, Robot) else system
         if not isinstance(tree, TreeSystem):
-            raise ValueError(
-                f"`{name}` needs the dynamics of a Robot or TreeSystem, "
-                f"got those of a {type(system).__name__}"
-            )
+            raise ValueError(f"`{name}` needs a Robot or TreeSystem, got a {type(system).__name__}")
         return cls(tree, system if isinstance(system, Robot) else None)
 
     def body(self, argument: str, name: str | None) -> int:

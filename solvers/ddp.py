@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from cito.dynamics.base import Rollout
 from cito.dynamics.gradients import Gradient
@@ -68,7 +69,8 @@ def solve_ddp(
     descent = Descent(problem, objective, iterate, settings, callback)
     strategy = gradient if isinstance(gradient, Adaptive) else FixedGradient(gradient)
     try:
-        status = strategy.run(descent, iterate)
+        with threadpool_limits(limits=1, user_api="blas"):  # its threads only spin: small matrices
+            status = strategy.run(descent, iterate)
     except LimitReached as limit:
         status = limit.status
     except KeyboardInterrupt:

@@ -64,13 +64,15 @@ def _with_equalities(
     """The expansion of  cost + weight/2 sum over active margins (m + m_x dx + m_u du)^2."""
     l_x, l_u, l_xx, l_uu = (a.copy() for a in expansion[:4])
     l_ux = np.zeros((*l_u.shape, l_x.shape[1])) if expansion.l_ux is None else expansion.l_ux.copy()
-    k, j = np.nonzero(active)
-    m, m_x, m_u = margins.value[k, j], margins.state[k, j], margins.control[k, j]
-    np.add.at(l_x, k, weight * m[:, None] * m_x)
-    np.add.at(l_u, k, weight * m[:, None] * m_u)
-    np.add.at(l_xx, k, weight * m_x[:, :, None] * m_x[:, None, :])
-    np.add.at(l_uu, k, weight * m_u[:, :, None] * m_u[:, None, :])
-    np.add.at(l_ux, k, weight * m_u[:, :, None] * m_x[:, None, :])
+    m = np.where(active, margins.value, 0.0)
+    W = np.where(active, weight, 0.0)[..., None]
+    m_x, m_u = margins.state.swapaxes(1, 2), margins.control.swapaxes(1, 2)
+    Wm, Wm_x, Wm_u = W * m[..., None], W * margins.state, W * margins.control
+    l_x[:-1] += (m_x @ Wm)[..., 0]
+    l_u += (m_u @ Wm)[..., 0]
+    l_xx[:-1] += m_x @ Wm_x
+    l_uu += m_u @ Wm_u
+    l_ux += m_u @ Wm_x
     return CostExpansion(l_x, l_u, l_xx, l_uu, l_ux)
 
 

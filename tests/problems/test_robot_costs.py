@@ -413,7 +413,7 @@ def test_terms_that_do_not_fit_the_robot_are_refused(message: str, term) -> None
 
 def test_systems_that_are_no_tree_are_refused() -> None:
     dynamics = ContactDynamics(point_mass(2), 0.05)
-    with pytest.raises(ValueError, match="needs the dynamics of a Robot or TreeSystem, got those"):
+    with pytest.raises(ValueError, match="needs a Robot or TreeSystem, got a LinearSystem"):
         Problem("test", dynamics, np.zeros(4), N, (FootSlip(1), ControlCost(np.ones(2))))
 
 

@@ -1,0 +1,180 @@
+"""`cito mpc`: a task, solved again and again while a robot moves."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cito import api
+from cito.cli_output import output_folder, print_json, print_pairs
+from cito.cli_solve import GRADIENT_NUMBERS, task_parameters
+from cito.dynamics.gradients import Gradient
+from cito.dynamics.robot import Robot
+from cito.dynamics.types import Array
+from cito.mpc import MPC
+from cito.plan import Hold
+from cito.problems.problem import Problem
+from cito.problems.robot_costs import BasePose
+from cito.problems.task_files import task_name
+from cito.realtime.clock import LockstepClock
+from cito.realtime.disturbance import Pull
+from cito.realtime.loop import run
+from cito.realtime.mujoco_robot import MujocoRobot
+from cito.realtime.run_file import run_of
+from cito.realtime.run_log import RunLog
+from cito.realtime.self_robot import SelfRobot
+from cito.visualization.motion import motion_of_run
+
+ROBOTS = ("self", "mujoco")
+PULLS = ("pull", "pull_time")  # settings of the simulator, unknown to the controller
+JOINT_STIFFNESS, JOINT_DAMPING = 30.0, 1.0  # beyond the end of a plan [N m/rad], [N m s/rad]
+
+
+def mpc(arguments: argparse.Namespace) -> int:
+    """Pose, control, tell."""
+    task = task_name(arguments.task)
+    own, pull = split_pull(arguments.set)
+    problem = api.make(task, **task_parameters(task, own))
+    robot = robot_of(problem)
+    controller = MPC(
+        problem,
+        arguments.iterations,
+        gradient=chosen_gradient(arguments),
+        hold=joint_hold(problem, robot),
+        delay=arguments.delay,
+    )
+    plant, options = plant_named(arguments.robot, robot, problem, pull)
+    out = None if arguments.out is None else output_folder("--out", arguments.out)
+    log = RunLog() if out is None else RunLog(out / f"{problem.name}.run")
+    solver_rate = arguments.rate or 1 / problem.dynamics.time_step
+    try:
+        summary = run(
+            controller,
+            plant,
+            arguments.duration,
+            max(arguments.control_rate, solver_rate),
+            solver_rate=solver_rate,
+            start=problem.start,
+            log=log,
+            about={"task": problem.name, "parameters": dict(problem.parameters)},
+            **options,
+        )
+    finally:
+        plant.close()
+    row = {"task": problem.name, "robot": arguments.robot, **summary.as_dict()}
+    row |= errors(problem, summary.final_state) | {
+        "mode_switches": motion_of_run(run_of(log)).mode_switches
+    }
+    if arguments.json:
+        print_json(row)
+    else:
+        print_pairs(told(row))
+    return 1 if summary.stopped else 0
+
+
+def robot_of(problem: Problem) -> Robot:
+    """The robot of a task.
+
+    Raises:
+        ValueError: the task is about something else.
+    """
+    robot = getattr(problem.dynamics, "system", None)
+    if not isinstance(robot, Robot):
+        raise ValueError(f"task {problem.name!r} is not about a robot, which `cito mpc` needs")
+    return robot
+
+
+def split_pull(assignments: Sequence[str]) -> tuple[list[str], Pull]:
+    """Settings of the task, and the pull that the others describe.
+
+    Raises:
+        ValueError: a pull that is no three numbers, or a time that is no two.
+    """
+    own, numbers = [], {"pull": [0.0, 0.0, 0.0], "pull_time": [0.0, 0.0]}
+    for assignment in assignments:
+        name, _, text = (part.strip() for part in assignment.partition("="))
+        if name not in PULLS:
+            own.append(assignment)
+            continue
+        try:
+            numbers[name] = [float(item) for item in text.split(",")]
+        except ValueError:
+            wanted = "numbers separated by commas"
+            raise ValueError(f"--set {name} must be {wanted}, got {text!r}") from None
+    for name, length in (("pull", 3), ("pull_time", 2)):
+        if len(numbers[name]) != length:
+            raise ValueError(f"--set {name} must be {length} numbers, got {numbers[name]}")
+    return own, Pull(np.array(numbers["pull"]), *numbers["pull_time"])
+
+
+def chosen_gradient(arguments: argparse.Namespace) -> Gradient | None:
+    """The gradient that the options name; None: the controller's default."""
+    given = {n: getattr(arguments, n) for n in GRADIENT_NUMBERS if hasattr(arguments, n)}
+    numbers = {name: value for name, value in given.items() if value is not None}
+    if arguments.gradient is None and not numbers:
+        return None
+    gradient = api.gradient_named(arguments.gradient or "full-cone", **numbers)
+    if not isinstance(gradient, Gradient):
+        raise ValueError("--gradient must be one contact gradient; without it one is chosen")
+    return gradient
+
+
+def joint_hold(problem: Problem, robot: Robot) -> Hold:
+    """Standing torques and joint stiffness, for what lies beyond the end of a plan."""
+    B = robot.system.actuation
+    assert B is not None and problem.initial_controls is not None
+    gains = -np.hstack([JOINT_STIFFNESS * B.T, JOINT_DAMPING * B.T])
+    return Hold(problem.start, problem.initial_controls[-1], gains)
+
+
+def plant_named(
+    name: str, robot: Robot, problem: Problem, pull: Pull
+) -> tuple[SelfRobot | MujocoRobot, dict[str, Any]]:
+    """The simulator, and how the loop runs with it.
+
+    Raises:
+        ValueError: there is no such robot.
+    """
+    friction = float(np.max(getattr(problem.dynamics, "friction", 0.8)))
+    pulled = pull if pull.force.any() else None
+    if name == "self":
+        plant = SelfRobot(robot, friction=friction, pull=pulled)
+        return plant, {"inline": True, "clock": LockstepClock()}
+    if name == "mujoco":
+        return MujocoRobot(robot, friction=friction, pull=pulled), {}
+    raise ValueError(f"--robot must be {' or '.join(ROBOTS)}, got {name!r}")
+
+
+def errors(problem: Problem, state: Array | None) -> dict[str, float]:
+    """Distance [m] and angle [rad] of the last state from the task's target pose."""
+    poses = [term for term in problem.costs if isinstance(term, BasePose)]
+    if state is None or not poses:
+        return {"position_error": float("nan"), "orientation_error": float("nan")}
+    goal = problem.start.copy()
+    goal[:7] = np.append(poses[-1].position, poses[-1].orientation)
+    difference = problem.dynamics.difference(goal, state)
+    return {
+        "position_error": float(np.linalg.norm(state[:3] - goal[:3])),
+        "orientation_error": float(np.linalg.norm(difference[3:6])),
+    }
+
+
+def told(row: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """The lines that a person reads."""
+    return [
+        ("task", f"{row['task']} on {row['robot']}"),
+        ("objective", f"{row['objective_mean']:.4g} +- {row['objective_std']:.2g}"),
+        ("position error", f"{100 * row['position_error']:.2f} cm"),
+        ("orientation error", f"{np.degrees(row['orientation_error']):.2f} degrees"),
+        ("contact changes", row["mode_switches"]),
+        ("fell", "yes" if row["fell"] else "no"),
+        ("solve", f"{1e3 * row['solve_p50']:.2f} ms, 99 %: {1e3 * row['solve_p99']:.2f} ms"),
+        ("period", f"99 %: {1e3 * row['period_p99']:.2f} ms"),
+        ("missed deadlines", f"{row['missed_deadlines']} of {row['ticks']}"),
+        ("safety layer", f"acted {row['safety_events']} times"),
+        *([("stopped", row["stopped"])] if row["stopped"] else []),
+        *([("log", row["log"])] if row["log"] else []),
+    ]

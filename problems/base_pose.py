@@ -1,0 +1,115 @@
+"""Tasks of a legged robot that shall bring its base somewhere: by itself it finds when to step.
+
+`target` is an offset of the base from where it stands [m], `yaw` and `pitch` (nose up) turn it
+[rad]; while pitching it pivots about its hind feet's hips, which keeps them near the ground.
+For `cito mpc` and, over one horizon, for `cito solve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from cito.dynamics.contact_dynamics import ContactDynamics
+from cito.dynamics.robot import Robot
+from cito.dynamics.robot_stance import body_poses
+from cito.dynamics.types import Array, as_array, positive, whole_number
+from cito.problems.legged import base_pose_costs
+from cito.problems.problem import MAX_HORIZON, Problem
+from cito.problems.registry import task
+from cito.problems.robots import load_robot
+from cito.problems.standing import at_rest, holding_controls
+
+ALONG_AXES = np.array([1.0, 1.0, 2.0])  # how the position's weight is shared among x, y, z
+
+
+class BaseTarget(NamedTuple):
+    """position (3,) [m] and orientation, a unit quaternion x y z w, of the base in the world."""
+
+    position: Array
+    orientation: Array
+
+
+@task("base-pose", "a quadruped brings its base to a pose, stepping where it must")
+def base_pose(
+    robot: str = "go2",
+    friction: float = 0.7,
+    time_step: float = 0.025,
+    horizon: int = 20,
+    target: ArrayLike = (0.4, 0.0, 0.0),
+    yaw: float = 0.0,
+    pitch: float = 0.0,
+    position_weight: float = 400.0,
+    orientation_weight: float = 40.0,
+    posture_weight: float = 5.0,
+) -> Problem:
+    """Position outweighs posture, so that the base ends within millimetres of its target."""
+    return _posed("base-pose", dict(locals()))
+
+
+@task("base-pose-c3", "base-pose with a posture that outweighs position: leaning is a trap there")
+def base_pose_c3(
+    robot: str = "go2",
+    friction: float = 0.7,
+    time_step: float = 0.025,
+    horizon: int = 20,
+    target: ArrayLike = (0.4, 0.0, 0.0),
+    yaw: float = 0.0,
+    pitch: float = 0.0,
+    position_weight: float = 20.0,
+    orientation_weight: float = 40.0,
+    posture_weight: float = 5.0,
+) -> Problem:
+    """For comparing gradients: a local optimum in which the robot leans and does not step."""
+    return _posed("base-pose-c3", dict(locals()))
+
+
+def base_target(robot: Robot, target: ArrayLike, yaw: float, pitch: float) -> BaseTarget:
+    """The pose that the parameters mean, from the robot's stance."""
+    offset = as_array("target", target, (3,))
+    yaw, pitch = (float(as_array(n, v, ())) for n, v in (("yaw", yaw), ("pitch", pitch)))
+    base = body_poses(robot.system.bodies, robot.stance)[robot.system.bodies[0].name]
+    behind = _hind_hips(robot) if pitch else 0.0
+    rise = behind * np.array([-(1 - np.cos(pitch)), 0.0, np.sin(pitch)])
+    turned = Rotation.from_euler("z", yaw)
+    orientation = turned * Rotation.from_euler("y", -pitch) * Rotation.from_matrix(base.rotation)
+    position = base.position + offset + turned.apply(rise)
+    return BaseTarget(position, np.asarray(orientation.as_quat(), float))
+
+
+def _hind_hips(robot: Robot) -> float:
+    """How far behind the base's origin the first joints of the hindmost legs are [m]."""
+    root = robot.system.bodies[0].name
+    places = [body.position[0] for body in robot.system.bodies if body.parent == root]
+    return -min(places, default=0.0)
+
+
+def _posed(name: str, given: Mapping[str, Any]) -> Problem:
+    robot = load_robot(given["robot"])
+    dynamics = ContactDynamics(robot, given["time_step"], given["friction"])
+    goal = base_target(robot, given["target"], given["yaw"], given["pitch"])
+    N = whole_number("horizon", given["horizon"], 1, MAX_HORIZON)
+    start = at_rest(robot)
+    costs = base_pose_costs(
+        robot,
+        goal.position,
+        goal.orientation,
+        position_weight=positive("position_weight", given["position_weight"]) * ALONG_AXES,
+        orientation_weight=positive("orientation_weight", given["orientation_weight"]),
+        posture_weight=positive("posture_weight", given["posture_weight"]),
+    )
+    return Problem(
+        name=name,
+        dynamics=dynamics,
+        start=start,
+        horizon=N,
+        costs=costs,
+        control_lower=-robot.torque_limits,
+        control_upper=robot.torque_limits,
+        initial_controls=holding_controls(dynamics, start, N),
+        parameters=given,
+    )

@@ -1,0 +1,62 @@
+"""`cito mpc`: a robot finds its steps, pulls act, misuse is told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cito.cli import main
+
+FIELDS = (
+    "objective_mean",
+    "objective_std",
+    "position_error",
+    "orientation_error",
+    "fell",
+    "solve_p50",
+    "solve_p99",
+    "period_p99",
+    "missed_deadlines",
+    "ticks",
+    "mode_switches",
+    "safety_events",
+)
+
+
+def outcome(capsys, *arguments):
+    status = main(["mpc", *arguments, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_quadruped_steps_to_its_target(capsys, tmp_path):
+    status, row = outcome(
+        capsys, "base-pose", "--set", "target=0.2,0,0", "--duration", "2", "--out", str(tmp_path)
+    )
+    assert status == 0 and all(field in row for field in FIELDS)
+    assert row["position_error"] < 0.03 and row["orientation_error"] < 0.05
+    assert not row["fell"] and row["mode_switches"] > 4 and row["ticks"] == 800
+    assert (tmp_path / "base-pose.run").is_file()
+
+
+def test_a_pull_moves_the_robot(capsys):
+    pull = ("--set", "pull=0,60,0", "--set", "pull_time=0.1,0.2")
+    _, still = outcome(capsys, "stand", "--duration", "0.4")
+    _, pulled = outcome(capsys, "stand", "--duration", "0.4", *pull)
+    assert pulled["position_error"] > 2 * still["position_error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["traverse"], "is not about a robot"),
+        (["stand", "--robot", "atlas"], "--robot must be self or mujoco, got 'atlas'"),
+        (["stand", "--set", "pull=1,2"], "--set pull must be 3 numbers"),
+        (["stand", "--set", "pull=a,b,c"], "--set pull must be numbers separated by commas"),
+        (["stand", "--gradient", "adaptive"], "--gradient must be one contact gradient"),
+        (["stand", "--iterations", "0"], "`iterations` must be a whole number >= 1"),
+    ],
+)
+def test_misuse_is_told(arguments, sentence, capsys):
+    assert main(["mpc", *arguments]) == 2
+    assert sentence in capsys.readouterr().err
