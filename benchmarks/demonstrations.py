@@ -15,13 +15,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cito import api
 from cito.dynamics.contact_dynamics import ContactDynamics
-from cito.dynamics.gradients import Exact, FullCone
+from cito.dynamics.gradients import Exact, FullCone, Gradient
 from cito.dynamics.linear import point_mass
 from cito.dynamics.parameters import Parameter
 from cito.dynamics.types import Array
@@ -32,8 +33,8 @@ from cito.solvers.identification import Misfit, Recording, cut, identify
 from cito.solvers.solution import Solution
 
 TASKS = ("arm-throw", "arm-hit")
-KERNELS = (FullCone(0.3), FullCone(0.05), Exact())  # rho in joules
-STRETCH, ROUNDS = 20, 10  # DDP iterations under each at a time; how often all of them come
+KERNELS: tuple[Gradient, ...] = (FullCone(0.03), FullCone(0.3), Exact())  # rho in joules
+STRETCH, ROUNDS = 20, 3  # DDP iterations under each at a time; how often all of them come
 REACHED = 0.01  # distance of the ball from its target [m], relative error of a parameter
 LIMIT, QUICK_LIMIT = 300.0, 20.0  # of CMA-ES [s]
 SEED, SIGMA = 1, 0.1  # of CMA-ES; its step relative to the torque limits, or to a logarithm of 1
@@ -124,21 +125,25 @@ def distance(problem: Problem, states: Array) -> Array:
 
 # ------------------------------------------------------------------------------- control
 def steer(name: str) -> Run:
-    """DDP under one kernel after the other, from wide to exact, until the ball arrives."""
+    """DDP under one kernel after the other, each from the best motion of the ones before, until
+    the ball arrives; where a few rounds of one order do not get there, another from the guess.
+    """
     problem, began = posed(name), time.process_time()
-    best: Solution | None = None
-    iterations, history = 0, []
-    for gradient in KERNELS * ROUNDS:
-        start = None if best is None else best.controls
-        solution = api.solve(problem, gradient, max_iterations=STRETCH, initial_controls=start)
-        best = solution if best is None or solution.cost < best.cost else best
-        iterations += solution.iterations
-        error = float(distance(problem, best.states))
-        history.append((time.process_time() - began, error))
-        if error <= REACHED:
-            break
-    assert best is not None
-    return Run(error, iterations, history[-1][0], history, best.states)
+    iterations, history, nearest = 0, [], (np.inf, np.zeros(0))
+    for order in permutations(KERNELS):
+        best: Solution | None = None
+        for gradient in order * ROUNDS:
+            start = None if best is None else best.controls
+            solution = api.solve(problem, gradient, max_iterations=STRETCH, initial_controls=start)
+            best = solution if best is None or solution.cost < best.cost else best
+            iterations += solution.iterations
+            error = float(distance(problem, best.states))
+            if error < nearest[0]:
+                nearest = error, best.states
+            history.append((time.process_time() - began, nearest[0]))
+            if error <= REACHED:
+                return Run(error, iterations, history[-1][0], history, best.states)
+    return Run(nearest[0], iterations, history[-1][0], history, nearest[1])
 
 
 def steer_without_gradient(name: str, limit: float) -> Run:
