@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from cito.dynamics.contact_dynamics import ContactDynamics
+from cito.dynamics.conversions import rotation_matrix
 from cito.dynamics.robot import Robot
-from cito.dynamics.robot_stance import body_poses
 from cito.dynamics.types import Array, as_array, positive, whole_number
 from cito.problems.legged import base_pose_costs
 from cito.problems.problem import MAX_HORIZON, Problem
@@ -72,13 +71,26 @@ def base_target(robot: Robot, target: ArrayLike, yaw: float, pitch: float) -> Ba
     """The pose that the parameters mean, from the robot's stance."""
     offset = as_array("target", target, (3,))
     yaw, pitch = (float(as_array(n, v, ())) for n, v in (("yaw", yaw), ("pitch", pitch)))
-    base = body_poses(robot.system.bodies, robot.stance)[robot.system.bodies[0].name]
+    if robot.system.bodies[0].joint != "free":
+        raise ValueError(f"`robot` must have a base that moves freely, {robot.name} has none")
     behind = _hind_hips(robot) if pitch else 0.0
+    turned = _about(2, yaw)
     rise = behind * np.array([-(1 - np.cos(pitch)), 0.0, np.sin(pitch)])
-    turned = Rotation.from_euler("z", yaw)
-    orientation = turned * Rotation.from_euler("y", -pitch) * Rotation.from_matrix(base.rotation)
-    position = base.position + offset + turned.apply(rise)
-    return BaseTarget(position, np.asarray(orientation.as_quat(), float))
+    position = robot.stance[:3] + offset + rotation_matrix(turned) @ rise
+    return BaseTarget(position, _product(_product(turned, _about(1, -pitch)), robot.stance[3:7]))
+
+
+def _about(axis: int, angle: float) -> Array:
+    """The quaternion x y z w of a turn about an axis of the world."""
+    q = np.zeros(4)
+    q[axis], q[3] = np.sin(angle / 2), np.cos(angle / 2)
+    return q
+
+
+def _product(a: Array, b: Array) -> Array:
+    """The quaternion of first b, then a."""
+    vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
+    return np.append(vector, a[3] * b[3] - a[:3] @ b[:3])
 
 
 def _hind_hips(robot: Robot) -> float:

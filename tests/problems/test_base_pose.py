@@ -45,6 +45,7 @@ def test_targets_are_offsets_yaw_turns_left_and_pitch_lifts_the_nose():
         ({"yaw": np.nan}, "`yaw` must be finite"),
         ({"position_weight": -1.0}, "`position_weight` must be > 0"),
         ({"robot": "no-such-robot"}, "no-such-robot"),
+        ({"robot": "hopper"}, "`robot` must have a base that moves freely, hopper has none"),
     ],
 )
 def test_bad_parameters_are_refused(parameters, sentence):
