@@ -126,8 +126,13 @@ nb::tuple transposed_derivatives(const SystemHandle &h, Maybe<1> theta, In<1> q,
   double *out[3];
   nb::object o[3] = {make_array<double>({nv}, out), make_array<double>({nv}, out + 1), make_array<double>({np}, out + 2)};
   Workspace work(kernels.step_workspace(s));
+  Arena arena = work.arena();
+  double *M = arena.take(nv * nv), *c = arena.take(nv), *B = arena.take(nv * s.nu), *J = arena.take(n * nv),
+         *phi = arena.take(s.nc);
+  const Arena kept = kernels.take_kept(s, arena);
+  s.terms(s.self, data_or_null(theta), q.data(), v.data(), M, c, B, J, phi, kept);
   kernels.transposed_derivatives(s, data_or_null(theta), q.data(), v.data(), a.data(), u.data(), f.data(), w.data(),
-                                 y.data(), z.data(), zeta.data(), out[0], out[1], out[2], work.arena());
+                                 y.data(), z.data(), zeta.data(), out[0], out[1], out[2], kept, arena);
   return nb::make_tuple(o[0], o[1], o[2]);
 }
 

@@ -93,10 +93,11 @@ struct System {
                       double *r_theta, double *Jw_theta, double *phi_theta, Arena) = nullptr;
   // The same rows transposed, without forming them, for y (nv), z (n), zeta (nc); null: from the rows.
   //   g_q = r_q' y + Jw_q' z + phi_q' zeta,   g_v = r_v' y,   g_theta = r_theta' y + Jw_theta' z + phi_theta' zeta
+  // `kept` is the memory that `terms` had at the same theta, q, v, as it left it and as it stays.
   void (*transposed_derivatives)(const void *self, const double *theta, const double *q, const double *v,
                                  const double *a, const double *u, const double *f, const double *w,
                                  const double *y, const double *z, const double *zeta,
-                                 double *g_q, double *g_v, double *g_theta, Arena) = nullptr;
+                                 double *g_q, double *g_v, double *g_theta, Arena kept, Arena) = nullptr;
   // Forces on single velocities that the step takes at its end (joint_forces.inc); may be null:
   //   damping d, stiffness k, spring k (q - rest), friction (nv) each. c holds d v + k (q - rest), but no friction.
   void (*joint_forces)(const void *self, const double *theta, const double *q, double *damping, double *stiffness,

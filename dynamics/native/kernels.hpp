@@ -69,7 +69,8 @@ struct Kernels {
                    double *g_theta, double *g_mu, Arena);
   void (*transposed_derivatives)(const System &, const double *theta, const double *q, const double *v, const double *a,
                                  const double *u, const double *f, const double *w, const double *y, const double *z,
-                                 const double *zeta, double *g_q, double *g_v, double *g_theta, Arena);
+                                 const double *zeta, double *g_q, double *g_v, double *g_theta, Arena kept, Arena);
+  Arena (*take_kept)(const System &, Arena &);  // memory for `terms`
   bool (*rollout_vjp)(const StepContext &, const TransposedRollout &, const Gradient &, double *g_start,
                       double *g_controls, double *g_theta, double *g_mu, Arena);
 
