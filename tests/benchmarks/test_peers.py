@@ -20,7 +20,8 @@ from cito.dynamics import _native
 from cito.dynamics.conversions import from_mujoco
 from cito.dynamics.tree import TreeSystem
 
-KEYS = {"name", "what", "median_us", "ratio_to_cito", "active_contacts", "bar", "met", "note"}
+NUMBERS = ("median_us", "least_us", "ratio_to_cito")
+KEYS = {"name", "what", *NUMBERS, "active_contacts", "bar", "met", "note"}
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +160,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         yield scaling.measure("dof", legged(1), 2, 1)
 
     monkeypatch.setattr(peers, "STATES", 4)
+    monkeypatch.setattr(peers, "MANY", 8)
     monkeypatch.setattr(scaling, "measured", one)
 
 
@@ -168,8 +170,9 @@ def test_rows_are_complete(small: None) -> None:
     assert len({(row["what"], row["name"]) for row in rows}) == len(rows)
     for row in rows:
         skipped = row["note"].startswith("skipped")
-        assert (row["median_us"] is None) is (row["ratio_to_cito"] is None) is skipped
-        assert skipped or (row["median_us"] > 0 and row["ratio_to_cito"] > 0)
+        assert all((row[number] is None) is skipped for number in NUMBERS)
+        assert skipped or all(row[number] > 0 for number in NUMBERS)
+        assert skipped or row["least_us"] <= row["median_us"]
         assert row["met"] is None or row["bar"] is not None
     first = {what: next(r for r in rows if r["what"] == what) for what in (r["what"] for r in rows)}
     assert all(row["name"].startswith("cito") for row in first.values())
