@@ -126,8 +126,8 @@ def understood(robot: Robot) -> dict[str, Any]:
 
 
 def joints(robot: Robot) -> list[dict[str, Any]]:
-    """Name, limits, torque and speed limit, damping and armature of each joint."""
-    bodies = [body for body in robot.system.bodies if body.joint != "free"]
+    """Name, limits, torque and speed limit, damping, armature of each joint with one coordinate."""
+    bodies = [body for body in robot.system.bodies if body.nv == 1]
     torque = dict(zip(robot.actuated, limits(robot.torque_limits)))
     speeds = [None] * len(bodies) if robot.velocity_limits is None else robot.velocity_limits
     return [

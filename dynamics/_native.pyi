@@ -55,6 +55,9 @@ class System:
     def nq(self) -> int: ...
 
     @property
+    def slip_speed(self) -> float: ...
+
+    @property
     def nv(self) -> int: ...
 
     @property

@@ -18,10 +18,12 @@ from cito.dynamics import _native
 from cito.dynamics.check import finite_difference, joint_move
 from cito.dynamics.contact_dynamics import ContactDynamics, Step
 from cito.dynamics.gradients import Exact, Gradient
+from cito.dynamics.step_terms import step_terms
 from cito.dynamics.types import Array
 
 STEP = 1e-5  # of states and controls
 STEP_B = 1e-6  # of the free contact velocity [m/s]
+DRAWN = 4  # tangents of dry friction about v+, the first about that of the step itself
 
 
 class FrozenStep(NamedTuple):
@@ -45,7 +47,7 @@ def frozen_step(dynamics: ContactDynamics, x: Array, u: Array) -> FrozenStep:
     """The links of one step that hold for every gradient."""
     nq, n = dynamics.nx - dynamics.ndx // 2, dynamics.n
     hard, h = dynamics.step(x, u), dynamics.time_step
-    advance, sigma_of = _maps(dynamics, hard.impulse)
+    advance, sigma_of = _maps(dynamics, hard)
 
     z, total, move = np.concatenate([x, u]), dynamics.ndx + dynamics.nu, joint_move(dynamics)
     tangent = finite_difference(
@@ -60,9 +62,7 @@ def frozen_step(dynamics: ContactDynamics, x: Array, u: Array) -> FrozenStep:
 
     v_next = hard.state[nq:]
     by_velocity = finite_difference(pushed, v_next, step=STEP, difference=dynamics.difference)
-    M, _, _, J, _ = _native.system_terms(
-        dynamics.manifold, dynamics.theta, x[:nq].copy(), x[nq:].copy()
-    )
+    M, _, _, J, _ = step_terms(dynamics, x, v_next)
     to_velocity = np.linalg.solve(M, J.T)
     A = J @ to_velocity
     return FrozenStep(
@@ -87,16 +87,17 @@ def check_production(
 
 
 def _maps(
-    dynamics: ContactDynamics, impulse: Array
+    dynamics: ContactDynamics, hard: Step
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """(x, u) -> x+ and (x, u) -> sigma with the impulse held, from the system's terms alone."""
     nx, nq, h = dynamics.nx, dynamics.nx - dynamics.ndx // 2, dynamics.time_step
     last = np.cumsum(dynamics.system.contact_dims, dtype=int) - 1
 
     def terms(point: Array) -> tuple[Array, Array]:
-        q, v, u = point[:nq].copy(), point[nq:nx].copy(), point[nx:]
-        M, c, B, J, phi = _native.system_terms(dynamics.manifold, dynamics.theta, q, v)
-        v_next = v + np.linalg.solve(M, h * (B @ u - c) + J.T @ impulse)
+        v, u, v_next = point[nq:nx], point[nx:], hard.state[nq:]
+        for _ in range(DRAWN):
+            M, c, B, J, phi = step_terms(dynamics, point[:nx], v_next)
+            v_next = v + np.linalg.solve(M, h * (B @ u - c) + J.T @ hard.impulse)
         sigma = J @ v_next
         sigma[last] += phi / h
         return v_next, sigma

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from cito.dynamics import _native
 from cito.dynamics.check import MODE_LETTERS, modes_hold
 from cito.dynamics.contact_dynamics import ContactDynamics
+from cito.dynamics.step_terms import step_terms
 from cito.dynamics.types import Array, IntArray
 
 MODES: dict[str, Callable[[set[str]], bool]] = {
@@ -57,7 +58,7 @@ def states_in_mode(
     rng: np.random.Generator,
 ) -> Iterator[State]:
     """States, controls and contact patterns in a mode of `feet`, away from where it ends."""
-    nv, (*_, phi) = dynamics.ndx // 2, _terms(dynamics, start)
+    nv, (*_, phi) = dynamics.ndx // 2, step_terms(dynamics, start)
     limits = [i for i, d in enumerate(dynamics.system.contact_dims) if d == 1 and phi[i] < REACH]
     for _ in range(TRIES * count if limits or mode != "limit" else 0):
         held = [int(rng.choice(limits))] if mode == "limit" else []
@@ -94,8 +95,11 @@ def _draw(
     noisy = dynamics.integrate(start, POSTURE * _first(rng.standard_normal(nv)))
     x = _touching(dynamics, noisy, chosen)
     x[nq:] = NOISE * rng.standard_normal(nv)
-    M, _, B, J, phi = _terms(dynamics, x)
-    u = NOISE / h * np.diag(B.T @ M @ B) * rng.standard_normal(dynamics.nu)
+    M, _, B, J, phi = step_terms(dynamics, x)
+    spring = _native.system_joint_forces(dynamics.manifold, dynamics.theta, x[:nq].copy())[2]
+    u = np.linalg.lstsq(B, spring, rcond=None)[0]  # drives that hold positions pull at nothing
+    gain = np.maximum(np.linalg.norm(B, axis=0), 1e-9)
+    u += NOISE / h * np.diag(B.T @ M @ B) / gain**3 * rng.standard_normal(dynamics.nu)
     if not chosen:
         return x, u
     rows, normals = _rows(dynamics, chosen)
@@ -104,7 +108,7 @@ def _draw(
     gap[normals] = phi[list(chosen)] / h
     sigma, impulse = _of_mode(dynamics, mode, M, J, chosen, rng)
     for _ in range(4):  # c depends on v
-        _, c, *_ = _terms(dynamics, x)
+        _, c, *_ = step_terms(dynamics, x)
         v_free = x[nq:] + np.linalg.solve(M, h * (B @ u - c) + J.T @ impulse)
         x[nq:] += np.linalg.lstsq(J, sigma - gap - J @ v_free, rcond=1e-9)[0]
     return x, u
@@ -163,7 +167,7 @@ def _letters(
 
 def _is_braced(dynamics: ContactDynamics, x: Array, pattern: str) -> bool:
     """Whether the contacts that carry have more rows than rank; rows that cannot move are none."""
-    *_, J, _ = _terms(dynamics, x)
+    *_, J, _ = step_terms(dynamics, x)
     carries = np.array([letter != "s" for letter in pattern], bool)
     rows = J[np.repeat(carries, dynamics.system.contact_dims)]
     rows = rows[np.linalg.norm(rows, axis=1) > 1e-9]
@@ -174,7 +178,7 @@ def _touching(dynamics: ContactDynamics, x: Array, chosen: Sequence[int]) -> Arr
     """The state nearby where these contacts touch, else x: Newton's method on phi(q) = 0."""
     at, (rows, normals) = x, _rows(dynamics, chosen)
     for _ in range(30 if chosen else 0):
-        *_, J, phi = _terms(dynamics, at)
+        *_, J, phi = step_terms(dynamics, at)
         gaps = phi[list(chosen)]
         if np.abs(gaps).max() < 1e-9:
             return at
@@ -195,10 +199,3 @@ def _rows(dynamics: ContactDynamics, chosen: Sequence[int]) -> tuple[IntArray, I
 def _first(dq: Array) -> Array:
     """A change of q alone, in the tangent space of x."""
     return np.append(dq, np.zeros_like(dq))
-
-
-def _terms(dynamics: ContactDynamics, x: Array) -> tuple[Array, Array, Array, Array, Array]:
-    nq = dynamics.nx - dynamics.ndx // 2
-    terms = _native.system_terms(dynamics.manifold, dynamics.theta, x[:nq].copy(), x[nq:].copy())
-    M, c, B, J, phi = terms
-    return M, c, B, J, phi

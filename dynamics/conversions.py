@@ -4,6 +4,8 @@
     quaternion            x y z w                   w x y z
     free joint, v         linear, angular, both     linear in the world frame,
                           in the body frame         angular in the body frame
+    spherical joint       a quaternion; v angular   the same
+                          in the body frame
     continuous joint, q   the angle; in Pinocchio   the angle
                           (cos, sin)
 
@@ -43,14 +45,15 @@ def from_mujoco(robot: Robot | TreeSystem, qpos: ArrayLike, qvel: ArrayLike) -> 
             quaternion of zero.
     """
     q, v = _coordinates("qpos", qpos, "qvel", qvel, _sizes(robot))
-    for i, j in _free_joints(robot):
-        quaternion = np.roll(q[..., i + 3 : i + 7], -1, axis=-1)
+    for turn, linear in _quaternions(robot):
+        quaternion = np.roll(q[..., turn], -1, axis=-1)
         length = np.linalg.norm(quaternion, axis=-1, keepdims=True)
         if not (length > 0).all():
             raise ValueError("`qpos` must not hold a quaternion of zero")
-        q[..., i + 3 : i + 7] = quaternion / length
-        R = rotation_matrix(q[..., i + 3 : i + 7])
-        v[..., j : j + 3] = np.einsum("...ba,...b->...a", R, v[..., j : j + 3])
+        q[..., turn] = quaternion / length
+        if linear.stop > linear.start:
+            R = rotation_matrix(q[..., turn])
+            v[..., linear] = np.einsum("...ba,...b->...a", R, v[..., linear])
     return np.concatenate([q, v], axis=-1)
 
 
@@ -61,10 +64,11 @@ def to_mujoco(robot: Robot | TreeSystem, x: ArrayLike) -> Coordinates:
         ValueError: a shape that does not fit the robot, or a value that is not finite.
     """
     q, v = _split(x, *_sizes(robot))
-    for i, j in _free_joints(robot):
-        R = rotation_matrix(q[..., i + 3 : i + 7])
-        v[..., j : j + 3] = np.einsum("...ab,...b->...a", R, v[..., j : j + 3])
-        q[..., i + 3 : i + 7] = np.roll(q[..., i + 3 : i + 7], 1, axis=-1)
+    for turn, linear in _quaternions(robot):
+        if linear.stop > linear.start:
+            R = rotation_matrix(q[..., turn])
+            v[..., linear] = np.einsum("...ab,...b->...a", R, v[..., linear])
+        q[..., turn] = np.roll(q[..., turn], 1, axis=-1)
     return Coordinates(q, v)
 
 
@@ -128,18 +132,17 @@ def _bodies(robot: Robot | TreeSystem) -> tuple[Body, ...]:
 
 def _sizes(robot: Robot | TreeSystem) -> tuple[int, int]:
     """nq, nv."""
-    free = sum(body.joint == "free" for body in _bodies(robot))
-    others = len(_bodies(robot)) - free
-    return 7 * free + others, 6 * free + others
+    bodies = _bodies(robot)
+    return sum(body.nq for body in bodies), sum(body.nv for body in bodies)
 
 
-def _free_joints(robot: Robot | TreeSystem) -> Iterator[tuple[int, int]]:
-    """Where in q and in v each free joint begins."""
+def _quaternions(robot: Robot | TreeSystem) -> Iterator[tuple[slice, slice]]:
+    """Where in q each quaternion is, and where in v the linear velocity in its frame, if any."""
     i = j = 0
     for body in _bodies(robot):
-        if body.joint == "free":
-            yield i, j
-        i, j = (i + 7, j + 6) if body.joint == "free" else (i + 1, j + 1)
+        if body.nq > 1:
+            yield slice(i + body.nq - 4, i + body.nq), slice(j, j + body.nv - 3)
+        i, j = i + body.nq, j + body.nv
 
 
 def _pinocchio_joints(model: Any) -> Iterator[tuple[int, int, bool]]:

@@ -19,8 +19,10 @@ from numpy.typing import ArrayLike
 
 from cito.dynamics.types import Array, as_array, as_limits, as_vector, freeze, positive
 
-JOINTS = ("free", "revolute", "prismatic")
-Joint = Literal["free", "revolute", "prismatic"]
+Joint = Literal["free", "revolute", "prismatic", "spherical"]
+JOINTS: tuple[Joint, ...] = ("free", "revolute", "prismatic", "spherical")  # as in tree.hpp
+NQ = {"free": 7, "revolute": 1, "prismatic": 1, "spherical": 4}
+NV = {"free": 6, "revolute": 1, "prismatic": 1, "spherical": 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +32,7 @@ class Body:
     Args:
         name: of the body.
         parent: name of the parent body; None is the world.
-        joint: "free" (only on the world), "revolute" or "prismatic".
+        joint: "free" (only on the world), "revolute", "prismatic" or "spherical".
         mass: [kg], >= 0.
         com: centre of mass in the body frame, (3,) [m].
         inertia: about the centre of mass in body axes, (3, 3) [kg m^2].
@@ -40,7 +42,8 @@ class Body:
         damping: [N m s/rad or N s/m].
         stiffness, rest: of a spring [N m/rad or N/m], and where it is slack [rad or m].
         dry_friction: the torque or force that it takes to keep the joint sliding [N m or N].
-        lower, upper: limits of the joint [rad or m]; infinite by default, always of a free joint.
+        lower, upper: limits of the joint [rad or m]; infinite by default, always of joints
+            with several coordinates, which carry no spring either.
     """
 
     name: str
@@ -83,20 +86,33 @@ class Body:
         if np.linalg.eigvalsh(self.inertia)[0] < -1e-12:
             raise ValueError(f"`inertia` of {label} must be positive semidefinite")
         set_(self, "rest", float(as_array(f"rest of {label}", self.rest, ())))
-        for name in ("stiffness", "dry_friction"):
-            if self.joint == "free" and getattr(self, name) != 0:
-                raise ValueError(f"`{name}` of {label} must be 0: its joint is free")
+        if self.joint == "free" and self.dry_friction != 0:
+            raise ValueError(f"`dry_friction` of {label} must be 0: its joint is free")
+        if self.nv > 1 and self.stiffness != 0:
+            raise ValueError(f"`stiffness` of {label} must be 0: its joint is {self.joint}")
         limits = as_limits(f"lower and upper of {label}", (self.lower, self.upper), 2)
         assert limits is not None
         if not limits[0] <= limits[1]:
             raise ValueError(
                 f"`lower` of {label} must be <= upper, got {limits[0]:g}, {limits[1]:g}"
             )
-        if self.joint == "free" and np.isfinite(limits).any():
-            raise ValueError(f"`lower` and `upper` of {label} must be infinite: its joint is free")
+        if self.nv > 1 and np.isfinite(limits).any():
+            raise ValueError(
+                f"`lower` and `upper` of {label} must be infinite: its joint is {self.joint}"
+            )
         set_(self, "lower", float(limits[0]))
         set_(self, "upper", float(limits[1]))
         freeze(self)
+
+    @property
+    def nq(self) -> int:
+        """Coordinates of the joint."""
+        return NQ[self.joint]
+
+    @property
+    def nv(self) -> int:
+        """Velocities of the joint."""
+        return NV[self.joint]
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ class Robot:
     Args:
         name: of the robot in its file, else the file's name.
         system: bodies, contacts (the feet, then the others) and actuation.
-        joints: names of the joints that are not free, in the order of q, (nj,).
+        joints: names of the joints with one coordinate, in the order of q, (nj,).
         joint_limits: lower and upper, (nj, 2) [rad or m]; infinite where there is none.
         actuated: names of the joints with a drive, in the order of u, (nu,).
         torque_limits: (nu,) [N m or N]; infinite where the file states none.

@@ -61,10 +61,9 @@ def assemble(
 
 def _actuation(file: RobotFile, actuated: Sequence[str]) -> Array:
     """B (nv, nu): a column of the identity for each joint with a drive."""
-    free = [body.joint == "free" for body in file.bodies]
-    joint_dofs = np.repeat(~np.array(free), np.where(free, 6, 1))
+    single = np.repeat([body.nv == 1 for body in file.bodies], [body.nv for body in file.bodies])
     columns = [file.joints.index(joint) for joint in actuated]
-    return np.asarray(np.eye(len(joint_dofs))[:, joint_dofs][:, columns])
+    return np.asarray(np.eye(len(single))[:, single][:, columns])
 
 
 def _warnings(file: RobotFile) -> tuple[str, ...]:
@@ -100,7 +99,7 @@ def _check_mass_matrix(system: TreeSystem, stance: Array, source: Path) -> None:
         if values[0] > 1e-12 * values[-1]:
             return
         index = int(np.argmax(np.abs(vectors[:, 0])))
-        owners = [b.name for b in system.bodies for _ in range(6 if b.joint == "free" else 1)]
+        owners = [b.name for b in system.bodies for _ in range(b.nv)]
         where = f"joint of body {owners[index]!r} moves no inertia"
     else:
         where = "its entries are not finite"

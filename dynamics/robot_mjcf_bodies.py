@@ -65,21 +65,25 @@ def _add_joint(mujoco: Any, model: Any, file: RobotFile, k: int, name: str, plac
     kinds = mujoco.mjtJoint
     kind, dof = kinds(int(model.jnt_type[k])), int(model.jnt_dofadr[k])
     _warn_unused(model, file, k, dof, joint)
-    if kind == kinds.mjJNT_BALL:
-        raise ValueError(
-            f"joint {joint!r} of {file.source} is a ball joint, which a tree cannot hold: "
-            "write it as three hinges"
-        )
     damping = float(model.dof_damping[dof])
     if kind == kinds.mjJNT_FREE:
         file.bodies.append(Body(name, None, "free", 0.0, damping=damping))
         return Place(name, np.eye(3), np.zeros(3))
     axis, anchor = np.array(model.jnt_axis[k]), np.array(model.jnt_pos[k])
+    common: dict[str, Any] = {
+        "armature": float(model.dof_armature[dof]),
+        "damping": damping,
+        "dry_friction": float(model.dof_frictionloss[dof]),
+    }
+    name = name or f"{model.body(model.jnt_bodyid[k]).name}:{joint}"
+    if kind == kinds.mjJNT_BALL:
+        ball = Body(name, owner, "spherical", 0.0, position=p + R @ anchor, rotation=R, **common)
+        file.bodies.append(ball)
+        return Place(name, np.eye(3), -anchor)
     reference = float(model.qpos0[model.jnt_qposadr[k]])  # the file's pose is at q = reference
     hinge: Joint = "revolute" if kind == kinds.mjJNT_HINGE else "prismatic"
     turn = axis_rotation(axis, -reference) if hinge == "revolute" else np.eye(3)
     shift = np.zeros(3) if hinge == "revolute" else -reference * axis
-    name = name or f"{model.body(model.jnt_bodyid[k]).name}:{joint}"
     limited = bool(model.jnt_limited[k])
     lower, upper = map(float, model.jnt_range[k] if limited else (-np.inf, np.inf))
     file.bodies.append(
@@ -91,13 +95,11 @@ def _add_joint(mujoco: Any, model: Any, file: RobotFile, k: int, name: str, plac
             position=p + R @ (anchor + shift),
             rotation=R @ turn,
             axis=axis,
-            armature=float(model.dof_armature[dof]),
-            damping=damping,
             lower=lower,
             upper=upper,
             stiffness=float(model.jnt_stiffness[k]),
             rest=float(model.qpos_spring[model.jnt_qposadr[k]]),
-            dry_friction=float(model.dof_frictionloss[dof]),
+            **common,
         )
     )
     file.joints.append(joint)
@@ -106,12 +108,13 @@ def _add_joint(mujoco: Any, model: Any, file: RobotFile, k: int, name: str, plac
 
 
 def _warn_unused(model: Any, file: RobotFile, k: int, dof: int, joint: str) -> None:
-    free = model.jnt_type[k] == 0
+    free, ball = model.jnt_type[k] == 0, model.jnt_type[k] == 1
     bent = getattr(model, "jnt_stiffnesspoly", np.zeros((k + 1, 1)))[k]
     higher = getattr(model, "dof_dampingpoly", np.zeros((dof + 1, 1)))[dof]
     for what, there in (
         ("dry friction", free and model.dof_frictionloss[dof] != 0),
-        ("spring", free and model.jnt_stiffness[k] != 0),
+        ("spring", (free or ball) and model.jnt_stiffness[k] != 0),
+        ("limit", ball and bool(model.jnt_limited[k])),
         ("armature", free and model.dof_armature[dof] != 0),
         ("stiffness of higher order", np.any(bent != 0)),
         ("damping of higher order", np.any(higher != 0)),

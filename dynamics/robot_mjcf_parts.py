@@ -55,8 +55,10 @@ def read_drives(mujoco: Any, model: Any, file: RobotFile) -> None:
     servos = []
     for a in range(model.nu):
         k, name = int(model.actuator_trnid[a][0]), model.actuator(a).name or f"actuator{a}"
-        if int(model.jnt_type[k]) == int(mujoco.mjtJoint.mjJNT_FREE):
-            file.warnings.append(f"Actuator {name!r} acts on a free joint: it is not used.")
+        kinds = {mujoco.mjtJoint.mjJNT_FREE: "free", mujoco.mjtJoint.mjJNT_BALL: "ball"}
+        kind = kinds.get(mujoco.mjtJoint(int(model.jnt_type[k])))
+        if kind:
+            file.warnings.append(f"Actuator {name!r} acts on a {kind} joint: it is not used.")
             continue
         joint = model.joint(k).name or f"joint{k}"
         plain = _is_plain(mujoco, model, a)

@@ -21,12 +21,12 @@ class Pose(NamedTuple):
 
 
 def rest(bodies: Sequence[Body], limits: Array) -> Array:
-    """q (nq,) with every joint at zero or at the limit nearest to it, free bodies upright."""
+    """q (nq,) with every joint at zero or at the limit nearest to it, quaternions at 1."""
     values: list[float] = []
     joints = iter(limits)
     for body in bodies:
-        free = body.joint == "free"
-        values += [0, 0, 0, 0, 0, 0, 1] if free else [float(np.clip(0.0, *next(joints)))]
+        single = body.nq == 1
+        values += [float(np.clip(0.0, *next(joints)))] if single else [0.0] * (body.nq - 1) + [1.0]
     return np.array(values, float)
 
 
@@ -43,10 +43,13 @@ def body_poses(bodies: Sequence[Body], q: Array) -> dict[str, Pose]:
         elif body.joint == "revolute":
             turn = axis_rotation(body.axis, q[i])
             poses[body.name] = place._replace(rotation=place.rotation @ turn)
+        elif body.joint == "spherical":
+            turn = rotation_matrix(q[i : i + 4])
+            poses[body.name] = place._replace(rotation=place.rotation @ turn)
         else:
             along = place.rotation @ (q[i] * body.axis)
             poses[body.name] = place._replace(position=place.position + along)
-        i += 7 if body.joint == "free" else 1
+        i += body.nq
     del poses[None]
     return {str(name): pose for name, pose in poses.items()}
 

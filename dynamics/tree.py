@@ -1,7 +1,9 @@
 """Kinematic trees: bodies moved by joints against their parents, with sphere or point contacts.
 
-    q   per body: free joint (position in the world [m], quaternion x y z w), else angle or length
-    v   per body: free joint (linear [m/s], angular [rad/s], both in the body frame), else rate
+    q   per body: free joint (position in the world [m], quaternion x y z w), spherical joint
+        (quaternion), else angle or length
+    v   per body: free joint (linear [m/s], angular [rad/s], both in the body frame), spherical
+        joint (angular, in the body frame), else rate
 
 A tree is a `System` like any other: the native core holds its mass matrix, bias and contact
 Jacobians with their derivatives in closed form (dynamics/native/tree.inc).
@@ -33,7 +35,7 @@ class TreeSystem:
     Args:
         bodies: parents before their children.
         contacts: candidate contacts with the ground, and of bodies with each other.
-        actuation: B, (nv, nu); by default one motor on every joint that is not free.
+        actuation: B, (nv, nu); by default a motor for every velocity of a joint that is not free.
         gravity: >= 0, along -z of the world [m/s^2].
         ground: what every `ContactPoint` may touch: a `Plane` or a `HeightField`, or another shape
             on the world.
@@ -97,7 +99,7 @@ class TreeSystem:
 
     @property
     def _widths(self) -> list[int]:
-        return [6 if body.joint == "free" else 1 for body in self.bodies]
+        return [body.nv for body in self.bodies]
 
     @property
     def contact_dims(self) -> tuple[int, ...]:
@@ -126,7 +128,7 @@ class TreeSystem:
         """Names of the coordinates of q."""
         names: list[str] = []
         for body in self.bodies:
-            parts = ("x", "y", "z", "qx", "qy", "qz", "qw") if body.joint == "free" else ("",)
+            parts = ("x", "y", "z", "qx", "qy", "qz", "qw")[7 - body.nq :] if body.nq > 1 else ("",)
             names += [f"{body.name}.{part}" if part else body.name for part in parts]
         return tuple(names)
 
@@ -159,9 +161,7 @@ class TreeSystem:
 
     def _check_drive(self, drive: PositionDrive) -> None:
         assert self.actuation is not None
-        single = np.repeat(
-            [body.joint in ("revolute", "prismatic") for body in self.bodies], self._widths
-        )
+        single = np.repeat([body.nv == 1 for body in self.bodies], self._widths)
         B = self.actuation
         if (
             not ((B == 0) | (B == 1)).all()

@@ -65,8 +65,8 @@ class Parts(NamedTuple):
 
     def joints(self, argument: str, names: Sequence[str] | None) -> Joints:
         """Joints by the robot's names or by those of the bodies they move; None: the driven."""
-        widths_q = [7 if body.joint == "free" else 1 for body in self.tree.bodies]
-        widths_v = [6 if body.joint == "free" else 1 for body in self.tree.bodies]
+        widths_q = [body.nq for body in self.tree.bodies]
+        widths_v = [body.nv for body in self.tree.bodies]
         single = np.flatnonzero(np.array(widths_v) == 1)
         q = np.cumsum([0, *widths_q])[single]
         v = np.cumsum([0, *widths_v])[single]

@@ -29,9 +29,8 @@ def body_poses(system: TreeSystem, q: Array) -> Poses:
     rotations, positions = np.empty((K, nb, 3, 3)), np.empty((K, nb, 3))
     at = 0
     for i, body in enumerate(system.bodies):
-        width = 7 if body.joint == "free" else 1
-        R, p = _joint(body, q[:, at : at + width])
-        at += width
+        R, p = _joint(body, q[:, at : at + body.nq])
+        at += body.nq
         if body.parent is not None:
             parent = index[body.parent]
             p = positions[:, parent] + np.einsum("kab,kb->ka", rotations[:, parent], p)
@@ -89,6 +88,8 @@ def _joint(body: Body, q: Array) -> tuple[Array, Array]:
     """Rotations (K, 3, 3) and positions (K, 3) of a body in its parent."""
     if body.joint == "free":
         return rotation_matrix(q[:, 3:]), q[:, :3]
+    if body.joint == "spherical":
+        return body.rotation @ rotation_matrix(q), np.broadcast_to(body.position, (len(q), 3))
     if body.joint == "revolute":
         half = q / 2
         turn = rotation_matrix(np.hstack([np.sin(half) * body.axis, np.cos(half)]))

@@ -311,6 +311,7 @@ nb::object on_manifold(const SystemHandle &h, In<2> x0, In<2> other, bool integr
 void bind_system(nb::module_ &m) {
   nb::class_<SystemHandle>(m, "System")
       .def_prop_ro("nq", [](const SystemHandle &h) { return h.system.nq; })
+      .def_prop_ro("slip_speed", [](const SystemHandle &h) { return h.system.slip_speed; })
       .def_prop_ro("nv", [](const SystemHandle &h) { return h.system.nv; })
       .def_prop_ro("nu", [](const SystemHandle &h) { return h.system.nu; })
       .def_prop_ro("np", [](const SystemHandle &h) { return h.system.np; })

@@ -47,9 +47,8 @@ void index_tree(TreeStorage &s) {
   for (int i = 0; i < nb; ++i) {
     s.iq.push_back(nq);
     s.iv.push_back(nv);
-    const bool is_free = s.type[i] == joint_free;
-    nq += is_free ? 7 : 1;
-    for (int d = 0; d < (is_free ? 6 : 1); ++d, ++nv) s.body.push_back(i);
+    nq += joint_nq(s.type[i]);
+    for (int d = 0; d < joint_nv(s.type[i]); ++d, ++nv) s.body.push_back(i);
   }
   checked_size("nv", nv);
   s.depth.resize(nv);
@@ -57,15 +56,16 @@ void index_tree(TreeStorage &s) {
   for (int k = 0; k < nv; ++k) {
     int length = 0;
     for (int i = s.body[k]; i >= 0; i = s.parent[i])
-      for (int j = s.iv[i]; j < s.iv[i] + (s.type[i] == joint_free ? 6 : 1); ++j) s.path[k * nv + length++] = j;
+      for (int j = s.iv[i]; j < s.iv[i] + joint_nv(s.type[i]); ++j) s.path[k * nv + length++] = j;
     s.depth[k] = length;
   }
   for (int i = 0; i < nb; ++i) {
-    const int last = s.parent[i] < 0 ? -1 : s.iv[s.parent[i]] + (s.type[s.parent[i]] == joint_free ? 5 : 0);
+    const int last = s.parent[i] < 0 ? -1 : s.iv[s.parent[i]] + joint_nv(s.type[s.parent[i]]) - 1;
     s.up.push_back(last);
-    if (s.type[i] != joint_free) continue;
-    for (int k = s.iv[i]; k < s.iv[i] + 5; ++k) s.up.push_back(k);
-    s.curved_first.push_back(s.iv[i]), s.curved_size.push_back(6);
+    const int size = joint_nv(s.type[i]);
+    if (size == 1) continue;
+    for (int k = s.iv[i]; k < s.iv[i] + size - 1; ++k) s.up.push_back(k);
+    s.curved_first.push_back(s.iv[i]), s.curved_size.push_back(size);
   }
   std::vector<char> on_path(std::size_t(nv) * nv, 0);  // of the row: whether the column is
   for (int k = 0; k < nv; ++k)
@@ -120,7 +120,8 @@ void add_forces(TreeStorage &s, const In<1> &stiffness, const In<1> &pull, const
   check_shape("drive_damping", drive_damping, {nv});
   check_shape("dry_friction", dry_friction, {nv});
   for (std::size_t k = 0; k < nv; ++k)
-    if (stiffness.data()[k] != 0 && s.type[s.body[k]] == joint_free) refuse("stiffness", "be zero of a free joint");
+    if (stiffness.data()[k] != 0 && joint_nv(s.type[s.body[k]]) > 1)
+      refuse("stiffness", "be zero of joints with several velocities");
   s.stiffness = copied<1>(stiffness), s.pull = copied<1>(pull), s.drive_damping = copied<1>(drive_damping);
   s.dry_friction = copied<1>(dry_friction);
   t.stiffness = s.stiffness.data(), t.pull = s.pull.data(), t.drive_damping = s.drive_damping.data();
@@ -145,7 +146,7 @@ void add_limits(TreeStorage &s, const IntIn<1> &body, const IntIn<1> &side, cons
   check_shape("limit", limit, {body.size()});
   for (std::size_t l = 0; l < body.size(); ++l) {
     if (side.data()[l] != 1 && side.data()[l] != -1) refuse("limit_side", "be 1 or -1 each");
-    if (s.type[body.data()[l]] == joint_free) refuse("limit_body", "not be moved by a free joint");
+    if (joint_nv(s.type[body.data()[l]]) > 1) refuse("limit_body", "be moved by joints with one velocity");
   }
   s.limit_body = copied(body), s.limit_side = copied(side), s.limit = copied<1>(limit);
   t.nl = int(body.size()), t.limit_body = s.limit_body.data(), t.limit_side = s.limit_side.data();
@@ -169,7 +170,7 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
                          double slip_speed) {
   const std::size_t bodies = checked_size("parent", parent.size()), contacts = point_body.size();
   check_shape("type", type, {bodies});
-  check_range("type", type, joint_free, joint_prismatic);
+  check_range("type", type, joint_free, joint_spherical);
   for (std::size_t i = 0; i < bodies; ++i)
     if (parent.data()[i] < -1 || parent.data()[i] >= int(i))
       refuse("parent", "be -1 or an earlier body, got " + std::to_string(parent.data()[i]));

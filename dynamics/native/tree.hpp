@@ -4,7 +4,12 @@
 
 namespace cito {
 
-enum JointType : int { joint_free = 0, joint_revolute = 1, joint_prismatic = 2 };
+enum JointType : int { joint_free = 0, joint_revolute = 1, joint_prismatic = 2, joint_spherical = 3 };
+
+// Coordinates and velocities of a joint.
+inline int joint_nq(int type) { return type == joint_free ? 7 : type == joint_spherical ? 4 : 1; }
+inline int joint_nv(int type) { return type == joint_free ? 6 : type == joint_spherical ? 3 : 1; }
+
 
 // What an entry of theta changes, by how it enters: tree_parameters.inc.
 enum ParameterKind : int {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,10 @@ from cito.dynamics.check import (
     check_transition,
     finite_difference,
 )
+from cito.dynamics.check_robot import check_modes
+from cito.dynamics.joints import PositionDrive
 from cito.problems.registry import make, tasks
+from cito.problems.robots import load_robot
 from tests.reference.systems import contact_free
 
 
@@ -123,3 +128,14 @@ def test_every_task_passes(name: str) -> None:
     problem = make(name)
     report = check_gradients(problem.dynamics, center=problem.start, samples=25, seed=2)
     assert report.passed, str(report)
+
+
+@pytest.mark.parametrize("drive", [None, PositionDrive(100.0, 2.0)])
+def test_both_forms_pass_with_forces_at_the_end_of_the_step(drive):
+    """Damping, dry friction and position drives change what the production form is made of."""
+    robot = load_robot("biped", joint_limits=True).with_drive(drive)
+    bodies = [replace(b, dry_friction=0.3, stiffness=3.0) for b in robot.system.bodies]
+    dynamics = ContactDynamics(replace(robot.system, bodies=bodies), 0.01, 0.8)
+    report = check_modes(dynamics, robot.stance, states=1)
+    assert report.passed, str(report)
+    assert {row.mode for row in report.rows} == {"stance", "swing", "slide", "mixed", "limit"}

@@ -301,7 +301,7 @@ def test_every_length_is_checked(call: str, name: str, axis: int, change: int) -
         ("riccati", "controls", None),
         ("tree_system", "parent", integers(-1, 1)),
         ("tree_system", "parent", integers(-2, 0)),
-        ("tree_system", "type", integers(0, 3)),
+        ("tree_system", "type", integers(0, 4)),
         ("tree_system", "point_body", integers(2)),
         ("tree_system", "point_body", integers(-1)),
         ("tree_system", "stiffness", np.ones(7)),

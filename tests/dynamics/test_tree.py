@@ -15,6 +15,9 @@ from cito.dynamics.tree import Body, TreeSystem
 from tests.reference.trees import random_state, random_tree
 
 TREES = [random_tree(seed, floating=seed % 2 == 0, limits=seed > 3) for seed in range(6)]
+TREES += [random_tree(seed, floating=seed % 2 == 0, balls=True) for seed in (6, 7)]
+
+BALLS = [i for i, body in enumerate(TREES[6].bodies) if body.joint == "spherical"]
 
 
 @pytest.mark.parametrize("tree", TREES)
@@ -101,10 +104,15 @@ def test_ball_slides_then_rolls() -> None:
     assert world[-1][0] == pytest.approx(1.0, rel=2e-3)
 
 
-@pytest.mark.parametrize(("seed", "floating"), [(7, True), (2, False)])
+@pytest.mark.parametrize(
+    ("seed", "floating", "balls"),
+    [(7, True, False), (2, False, False), (8, True, True), (9, False, True)],
+)
 @pytest.mark.parametrize("gradient", [Exact(), Signorini(0.1), FullCone(0.1, eps=0.1)])
-def test_transition_against_finite_differences(seed: int, floating: bool, gradient: object) -> None:
-    tree = random_tree(seed, bodies=6, floating=floating, contacts=3)
+def test_transition_against_finite_differences(
+    seed: int, floating: bool, balls: bool, gradient: object
+) -> None:
+    tree = random_tree(seed, bodies=6, floating=floating, contacts=3, balls=balls)
     dynamics = ContactDynamics(tree, time_step=0.02, friction=0.6)
     rng = np.random.default_rng(3)
     patterns, errors = set(), []
@@ -122,19 +130,23 @@ def test_transition_against_finite_differences(seed: int, floating: bool, gradie
 
 
 def test_manifold_axioms() -> None:
-    tree = TREES[0]
+    tree = TREES[6]
     system, rng = tree.native, np.random.default_rng(4)
+    first = int(np.cumsum([0] + [body.nv for body in tree.bodies])[BALLS[0]])
     for size in (1e-9, 1e-5, 0.04, 0.06, 1.0, 3.0):
         x = random_state(tree, rng)[None]
-        dx = rng.standard_normal((1, 2 * system.nv))
-        dx[0, 3:6] *= size / np.linalg.norm(dx[0, 3:6])
+        dx = 0.5 * rng.standard_normal((1, 2 * system.nv))
+        for turn in (slice(3, 6), slice(first, first + 3)):
+            dx[0, turn] *= size / np.linalg.norm(dx[0, turn])
         back = _native.on_manifold(system, x, _native.on_manifold(system, x, dx, True), False)
         assert np.allclose(back, dx, rtol=0, atol=1e-12 * max(1, 1 / size * 1e-3))
 
 
-def test_agrees_with_pinocchio() -> None:
+@pytest.mark.parametrize("balls", [False, True])
+def test_agrees_with_pinocchio(balls: bool) -> None:
     pin = pytest.importorskip("pinocchio", reason="Pinocchio is an optional oracle")
-    tree = random_tree(11, bodies=12)
+    tree = random_tree(11, bodies=12, balls=balls)
+    assert any(body.joint == "spherical" for body in tree.bodies) == balls
     system, rng = tree.native, np.random.default_rng(5)
     model = pin.Model()
     ids = {None: 0}
@@ -143,13 +155,14 @@ def test_agrees_with_pinocchio() -> None:
             "free": pin.JointModelFreeFlyer,
             "revolute": lambda b=body: pin.JointModelRevoluteUnaligned(b.axis),
             "prismatic": lambda b=body: pin.JointModelPrismaticUnaligned(b.axis),
+            "spherical": pin.JointModelSpherical,
         }[body.joint]()
         placement = pin.SE3(body.rotation, body.position)
         ids[body.name] = model.addJoint(ids[body.parent], joint, placement, body.name)
         inertia = pin.Inertia(body.mass, body.com, body.inertia)
         model.appendBodyToJoint(ids[body.name], inertia, pin.SE3.Identity())
     data = model.createData()
-    widths = [6 if body.joint == "free" else 1 for body in tree.bodies]
+    widths = [body.nv for body in tree.bodies]
     armature = np.repeat([0 if b.joint == "free" else b.armature for b in tree.bodies], widths)
     damping = np.repeat([body.damping for body in tree.bodies], widths)
     x = random_state(tree, rng)
@@ -170,6 +183,8 @@ def test_agrees_with_pinocchio() -> None:
     step = 0.7 * rng.standard_normal(model.nv)
     moved = _native.on_manifold(system, x[None], np.append(step, 0 * step)[None], True)[0]
     assert np.allclose(moved[: model.nq], pin.integrate(model, q, step), atol=1e-13)
+    back = _native.on_manifold(system, x[None], moved[None], False)[0]
+    assert np.allclose(back[: model.nv], pin.difference(model, q, moved[: model.nq]), atol=1e-13)
 
 
 def test_contact_frame_is_right_handed_with_x_along_the_ground() -> None:

@@ -36,6 +36,7 @@ TREES = {
     "floating": random_tree(0),
     "fixed": random_tree(3, floating=False),
     "limits": random_tree(4, limits=True),
+    "balls": random_tree(7, floating=False, balls=True),
     "no contact": random_tree(6, contacts=0),
     **{f"forest, {name}": forest(shape) for name, shape in SHAPES.items()},
 }

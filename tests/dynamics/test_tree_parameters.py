@@ -65,6 +65,7 @@ TREES = {
     "floating": random_tree(0, bodies=6),
     "fixed": random_tree(2, bodies=6, floating=False),
     "limited": random_tree(3, bodies=6, limits=True),
+    "balls": random_tree(7, bodies=6, balls=True),
 }
 
 

@@ -29,7 +29,7 @@ class Motion(NamedTuple):
 def motion(tree: TreeSystem, x: np.ndarray) -> Motion:
     """All bodies, parents first."""
     names = [body.name for body in tree.bodies]
-    nq = sum(7 if body.joint == "free" else 1 for body in tree.bodies)
+    nq = sum(body.nq for body in tree.bodies)
     q, rate = list(x[:nq]), list(x[nq:])
     R, p, v, omega = [], [], [], []
     for body in tree.bodies:
@@ -45,6 +45,10 @@ def motion(tree: TreeSystem, x: np.ndarray) -> Motion:
             R_i = R_0 @ Rotation.from_quat(quaternion).as_matrix()
             v_i, w_i = R_i @ rate[:3], R_i @ rate[3:6]
             del rate[:6]
+        elif body.joint == "spherical":
+            R_i = R_0 @ Rotation.from_quat(q[:4]).as_matrix()
+            v_i, w_i = v_0, w_p + R_i @ rate[:3]
+            del q[:4], rate[:3]
         elif body.joint == "revolute":
             R_i = R_0 @ turn(body.axis, q.pop(0))
             v_i, w_i = v_0, w_p + R_0 @ body.axis * rate.pop(0)

@@ -20,14 +20,15 @@ def random_rotation(rng: np.random.Generator) -> np.ndarray:
 
 
 def random_bodies(
-    rng: np.random.Generator, bodies: int, floating: bool, letter: str = "b"
+    rng: np.random.Generator, bodies: int, floating: bool, letter: str = "b", balls: bool = False
 ) -> list[Body]:
-    """A branching tree of revolute and prismatic joints with any inertia."""
+    """A branching tree of revolute and prismatic (on demand spherical) joints, any inertia."""
     parts: list[Body] = []
     branch: list[int] = []  # from the root to the last body: children are added depth first
     for i in range(bodies):
         hinge = ("revolute", "prismatic")[int(rng.random() < 0.3)]
-        joint = "free" if i == 0 and floating else hinge
+        ball = balls and rng.random() < 0.5
+        joint = "free" if i == 0 and floating else "spherical" if ball else hinge
         del branch[max(1, len(branch) - int(rng.integers(3))) :]
         half = rng.standard_normal((3, 3)) * 0.2
         parts.append(
@@ -50,18 +51,23 @@ def random_bodies(
 
 
 def random_tree(
-    seed: int, bodies: int = 8, floating: bool = True, contacts: int = 3, limits: bool = False
+    seed: int,
+    bodies: int = 8,
+    floating: bool = True,
+    contacts: int = 3,
+    limits: bool = False,
+    balls: bool = False,
 ) -> TreeSystem:
-    """One tree with sphere contacts over a slope, on demand with limits of some joints."""
+    """One tree with sphere contacts over a slope, on demand with joint limits or ball joints."""
     rng = np.random.default_rng(seed)
-    parts = random_bodies(rng, bodies, floating)
+    parts = random_bodies(rng, bodies, floating, balls=balls)
     points = [
         ContactPoint(f"c{i}", f"b{rng.integers(bodies)}", 0.2 * rng.standard_normal(3), 0.02 * i)
         for i in range(contacts)
     ]
     for i in range(1, bodies if limits else 0):
         sides = {"lower": -0.5 if i % 2 else -np.inf, "upper": 0.5 if i % 3 == 1 else np.inf}
-        parts[i] = replace(parts[i], **sides)
+        parts[i] = replace(parts[i], **sides) if parts[i].nv == 1 else parts[i]
     return TreeSystem(parts, points, ground=Plane([0.2, -0.1, 1.0], 0.05), joint_limits=limits)
 
 
@@ -80,7 +86,7 @@ def neutral(tree: TreeSystem) -> np.ndarray:
     """Joints at zero, free bodies at the origin, at rest: (nx,)."""
     values: list[float] = []
     for body in tree.bodies:
-        values += [0, 0, 0, 0, 0, 0, 1] if body.joint == "free" else [0]
+        values += [0] if body.nq == 1 else [0] * (body.nq - 1) + [1]
     return np.array(values + [0.0] * tree.native.nv)
 
 
@@ -100,6 +106,9 @@ def bodies_in_world(tree: TreeSystem, q: np.ndarray) -> dict[str | None, tuple]:
         if body.joint == "free":
             p, R = p + R @ q[first : first + 3], R @ quaternion_matrix(q[first + 3 : first + 7])
             first += 7
+        elif body.joint == "spherical":
+            R = R @ quaternion_matrix(q[first : first + 4])
+            first += 4
         else:
             if body.joint == "revolute":
                 R = R @ axis_angle(body.axis, q[first])
