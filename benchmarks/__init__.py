@@ -14,9 +14,11 @@ BENCHMARKS = {
     "contact": "cito.benchmarks.contact",
     "ddp": "cito.benchmarks.ddp",
     "reference": "cito.benchmarks.reference",
-    "peers": "cito.benchmarks.peers",
     "demonstrations": "cito.benchmarks.demonstrations",
+    "peers": "cito.benchmarks.peers",
     "adjoint": "cito.benchmarks.adjoint",
+    "derivatives": "cito.benchmarks.derivatives",
+    "fuzz": "cito.benchmarks.fuzz_robots",
 }
 SUMMARIES = {
     "planar": "every gradient and solver on the three planar tasks, against the proven optimum",
@@ -27,4 +29,6 @@ SUMMARIES = {
     "demonstrations": "throwing, hitting and estimating by gradient, against CMA-ES",
     "peers": "the step and its Jacobians beside MuJoCo, Crocoddyl and Pinocchio",
     "adjoint": "memory and time of the gradient of a long motion, beside PyTorch, JAX and CasADi",
+    "derivatives": "f_x, f_u of every robot in every contact mode, against finite differences",
+    "fuzz": "1000 broken robot files: refused with one sentence, or loaded; never a crash",
 }

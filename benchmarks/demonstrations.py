@@ -84,6 +84,11 @@ def rows(quick: bool) -> Iterator[dict[str, Any]]:
         yield _row(demonstration, "CMA-ES", demonstration.without(limit), ours)
 
 
+def run(quick: bool) -> list[dict[str, Any]]:
+    """All rows."""
+    return list(rows(quick))
+
+
 def total(quick: bool) -> int:
     """How many rows there will be."""
     return 2 * len(demonstrations())

@@ -15,15 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from cito.dynamics import _native
-from cito.dynamics.check import finite_difference, joint_move
+from cito.dynamics.check import finite_difference, joint_move, relative_error
+from cito.dynamics.step_terms import step_terms
 from cito.dynamics.contact_dynamics import ContactDynamics, Step
 from cito.dynamics.gradients import Exact, Gradient
-from cito.dynamics.step_terms import step_terms
 from cito.dynamics.types import Array
 
 STEP = 1e-5  # of states and controls
 STEP_B = 1e-6  # of the free contact velocity [m/s]
-DRAWN = 4  # tangents of dry friction about v+, the first about that of the step itself
 
 
 class FrozenStep(NamedTuple):
@@ -45,72 +44,73 @@ class FrozenStep(NamedTuple):
 
 def frozen_step(dynamics: ContactDynamics, x: Array, u: Array) -> FrozenStep:
     """The links of one step that hold for every gradient."""
-    nq, n = dynamics.nx - dynamics.ndx // 2, dynamics.n
-    hard, h = dynamics.step(x, u), dynamics.time_step
-    advance, sigma_of = _maps(dynamics, hard)
-
-    z, total, move = np.concatenate([x, u]), dynamics.ndx + dynamics.nu, joint_move(dynamics)
-    tangent = finite_difference(
-        advance, z, step=STEP, integrate=move, difference=dynamics.difference, tangent=total
+    nq, h = dynamics.nx - dynamics.ndx // 2, dynamics.time_step
+    hard = dynamics.step(x, u)
+    v_next = hard.state[nq:]
+    move, links, differences = joint_move(dynamics), *_links(dynamics, hard.impulse, v_next)
+    by_z = finite_difference(
+        links,
+        np.concatenate([x, u]),
+        step=STEP,
+        integrate=move,
+        difference=differences,
+        tangent=dynamics.ndx + dynamics.nu,
     )
-    sigma = finite_difference(sigma_of, z, step=STEP, integrate=move, tangent=total)
 
     def pushed(velocities: Array) -> Array:
         return dynamics.integrate(
             np.tile(x, (len(velocities), 1)), np.hstack([h * velocities, velocities - x[nq:]])
         )
 
-    v_next = hard.state[nq:]
     by_velocity = finite_difference(pushed, v_next, step=STEP, difference=dynamics.difference)
-    M, _, _, J, _ = step_terms(dynamics, x, v_next)
-    to_velocity = np.linalg.solve(M, J.T)
-    A = J @ to_velocity
+    terms = step_terms(dynamics, x)
+    to_velocity = np.linalg.solve(terms.inertia(v_next, h), terms.J.T)
+    A = terms.J @ to_velocity
     return FrozenStep(
         hard,
-        tangent,
-        sigma,
+        by_z[: dynamics.ndx],
+        by_z[dynamics.ndx :],
         by_velocity @ to_velocity,
         np.ascontiguousarray((A + A.T) / 2),
-        hard.velocity - A @ hard.impulse.reshape(n),
+        hard.velocity - A @ hard.impulse,
     )
 
 
 def check_production(
     dynamics: ContactDynamics, x: Array, u: Array, gradient: Gradient, frozen: FrozenStep
 ) -> tuple[float, float]:
-    """Error of `transition`, relative to its largest entry, and size of the contact's part."""
+    """Error of `transition` as of `relative_error`, and size of the contact's part."""
     contact = frozen.response @ _impulse_change(dynamics, gradient, frozen)
     expected = frozen.tangent + contact
-    error = np.abs(np.hstack(dynamics.transition(x, u, gradient)) - expected).max()
-    scale = max(1.0, float(np.abs(expected).max()))
-    return float(error) / scale, float(np.abs(contact).max(initial=0.0))
+    error = relative_error(np.hstack(dynamics.transition(x, u, gradient)), expected)
+    return error, float(np.abs(contact).max(initial=0.0))
 
 
-def _maps(
-    dynamics: ContactDynamics, hard: Step
-) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """(x, u) -> x+ and (x, u) -> sigma with the impulse held, from the system's terms alone."""
+def _links(
+    dynamics: ContactDynamics, impulse: Array, guess: Array
+) -> tuple[Callable[[Array], Array], Callable[[Array, Array], Array]]:
+    """(x, u) -> (x+, sigma) with the impulse held, from the system's terms alone; differences."""
     nx, nq, h = dynamics.nx, dynamics.nx - dynamics.ndx // 2, dynamics.time_step
     last = np.cumsum(dynamics.system.contact_dims, dtype=int) - 1
 
-    def terms(point: Array) -> tuple[Array, Array]:
-        v, u, v_next = point[nq:nx], point[nx:], hard.state[nq:]
-        for _ in range(DRAWN):
-            M, c, B, J, phi = step_terms(dynamics, point[:nx], v_next)
-            v_next = v + np.linalg.solve(M, h * (B @ u - c) + J.T @ hard.impulse)
-        sigma = J @ v_next
-        sigma[last] += phi / h
-        return v_next, sigma
+    def velocities(point: Array) -> Array:
+        terms, u = step_terms(dynamics, point[:nx]), point[nx:]
+        force = h * terms.B @ u + terms.J.T @ impulse
+        v_next = terms.next_velocity(point[nq:nx], force, guess, h)
+        sigma = terms.J @ v_next
+        sigma[last] += terms.phi / h
+        return np.append(v_next, sigma)
 
-    def advance(points: Array) -> Array:
-        v_next = np.array([terms(point)[0] for point in points])
+    def links(points: Array) -> Array:
+        v_next, sigma = np.split(np.array([velocities(p) for p in points]), [nx - nq], axis=1)
         dx = np.hstack([h * v_next, v_next - points[:, nq:nx]])
-        return dynamics.integrate(points[:, :nx], dx)
+        return np.hstack([dynamics.integrate(points[:, :nx], dx), sigma])
 
-    def sigma_of(points: Array) -> Array:
-        return np.array([terms(point)[1] for point in points])
+    def differences(center: Array, values: Array) -> Array:
+        dx = dynamics.difference(center[:, :nx], values[:, :nx])
+        return np.hstack([dx, values[:, nx:] - center[:, nx:]])
 
-    return advance, sigma_of
+    return links, differences
 
 
 def _impulse_change(dynamics: ContactDynamics, gradient: Gradient, frozen: FrozenStep) -> Array:

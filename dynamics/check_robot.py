@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cito.dynamics.check import EPS, RELATIVE_TOLERANCE, transition_error
-from cito.dynamics.check_production import check_production, frozen_step
+from cito.dynamics.check_production import FrozenStep, check_production, frozen_step
 from cito.dynamics.check_states import State, states_in_mode
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.gradients import Exact, FullCone, Gradient, Signorini
@@ -28,7 +28,7 @@ class ModeCheck(NamedTuple):
     """One gradient in one mode, the worst over the states that were tried.
 
     patterns: modes of the contacts that were met, a letter each: s, l, c as in `GradientCheck`.
-    whole: largest |analytic - finite difference| / max(1, largest entry).
+    whole: largest |analytic - finite difference|, relative as of `relative_error`.
     production: the same of the production form, link by link; None for `exact`, which has one form.
     magnitude: largest entry beyond those of a free drift; 0 would mean that the check said nothing.
     contact: largest entry of the contact's part of f_x, f_u in production; None for `exact`.
@@ -109,13 +109,17 @@ def check_modes(
     for mode in _modes(dims, feet) if modes is None else modes:
         rng = np.random.default_rng(seed)
         found = list(states_in_mode(dynamics, start, mode, feet, states, rng))
-        determinate = [state for state in found if not state.braced]
+        frozen = [frozen_step(dynamics, state.x, state.u) for state in found]
         if not found:
             missing.append(mode)
-        if len(determinate) < len(found):
+        if any(state.braced for state in found):
             braced.append(mode)
         for gradient in gradients(dynamics, rho):
-            tested = found if isinstance(gradient, FullCone) else determinate
+            tested = [
+                (state, links)
+                for state, links in zip(found, frozen)
+                if isinstance(gradient, FullCone) or not state.braced
+            ]
             if tested:
                 rows.append(_check(dynamics, mode, gradient, tested))
     return RobotReport(tuple(rows), tuple(missing), tuple(braced))
@@ -135,19 +139,21 @@ def gradients(dynamics: ContactDynamics, rho: float) -> list[Gradient]:
 
 
 def _check(
-    dynamics: ContactDynamics, mode: str, gradient: Gradient, found: Sequence[State]
+    dynamics: ContactDynamics,
+    mode: str,
+    gradient: Gradient,
+    found: Sequence[tuple[State, FrozenStep]],
 ) -> ModeCheck:
     whole, production = [], []
-    for x, u, *_ in found:
+    for (x, u, *_), frozen in found:
         whole.append(transition_error(dynamics, x, u, gradient))
         if not isinstance(gradient, Exact):
-            frozen = frozen_step(dynamics, x, u)
             production.append(check_production(dynamics, x, u, gradient, frozen))
     return ModeCheck(
         mode,
         gradient.name,
         len(found),
-        tuple(dict.fromkeys(state.pattern for state in found)),
+        tuple(dict.fromkeys(state.pattern for state, _ in found)),
         max(error for error, _ in whole),
         max((error for error, _ in production), default=None),
         max(size for _, size in whole),

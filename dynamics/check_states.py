@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from cito.dynamics import _native
 from cito.dynamics.check import MODE_LETTERS, modes_hold
+from cito.dynamics.step_terms import StepTerms, step_terms
 from cito.dynamics.contact_dynamics import ContactDynamics
-from cito.dynamics.step_terms import step_terms
 from cito.dynamics.types import Array, IntArray
 
 MODES: dict[str, Callable[[set[str]], bool]] = {
@@ -58,7 +58,7 @@ def states_in_mode(
     rng: np.random.Generator,
 ) -> Iterator[State]:
     """States, controls and contact patterns in a mode of `feet`, away from where it ends."""
-    nv, (*_, phi) = dynamics.ndx // 2, step_terms(dynamics, start)
+    nv, phi = dynamics.ndx // 2, step_terms(dynamics, start).phi
     limits = [i for i, d in enumerate(dynamics.system.contact_dims) if d == 1 and phi[i] < REACH]
     for _ in range(TRIES * count if limits or mode != "limit" else 0):
         held = [int(rng.choice(limits))] if mode == "limit" else []
@@ -88,30 +88,36 @@ def _draw(
 ) -> tuple[Array, Array]:
     """A state beside `start` and controls whose step has impulses and velocities of the mode.
 
-    With lambda and sigma of a mode, v solves
-        J v = sigma - e_N phi/h - A lambda - h J M^-1 (B u - c)
+    v+ has the contact velocities that are wanted, J v+ = sigma - e_N phi/h; the velocity before the
+    step is what the balance of momentum leaves for it.
     """
     nv, nq, h = dynamics.ndx // 2, dynamics.nx - dynamics.ndx // 2, dynamics.time_step
     noisy = dynamics.integrate(start, POSTURE * _first(rng.standard_normal(nv)))
     x = _touching(dynamics, noisy, chosen)
-    x[nq:] = NOISE * rng.standard_normal(nv)
-    M, _, B, J, phi = step_terms(dynamics, x)
-    spring = _native.system_joint_forces(dynamics.manifold, dynamics.theta, x[:nq].copy())[2]
-    u = np.linalg.lstsq(B, spring, rcond=None)[0]  # drives that hold positions pull at nothing
-    gain = np.maximum(np.linalg.norm(B, axis=0), 1e-9)
-    u += NOISE / h * np.diag(B.T @ M @ B) / gain**3 * rng.standard_normal(dynamics.nu)
-    if not chosen:
-        return x, u
-    rows, normals = _rows(dynamics, chosen)
-    J = J[rows]
-    gap = np.zeros(len(J))
-    gap[normals] = phi[list(chosen)] / h
-    sigma, impulse = _of_mode(dynamics, mode, M, J, chosen, rng)
-    for _ in range(4):  # c depends on v
-        _, c, *_ = step_terms(dynamics, x)
-        v_free = x[nq:] + np.linalg.solve(M, h * (B @ u - c) + J.T @ impulse)
-        x[nq:] += np.linalg.lstsq(J, sigma - gap - J @ v_free, rcond=1e-9)[0]
+    terms = step_terms(dynamics, x)
+    u, v_next = _controls(terms, NOISE / h, rng), NOISE * rng.standard_normal(nv)
+    impulse = np.zeros(dynamics.n)
+    if chosen:
+        rows, normals = _rows(dynamics, chosen)
+        J, gap = terms.J[rows], np.zeros(len(rows))
+        gap[normals] = terms.phi[list(chosen)] / h
+        sigma, impulse[rows] = _of_mode(dynamics, mode, terms.inertia(v_next, h), J, chosen, rng)
+        v_next += np.linalg.lstsq(J, sigma - gap - J @ v_next, rcond=1e-9)[0]
+    late = terms.late_forces(v_next, h)
+    for _ in range(6):  # c depends on v
+        c = terms.c - terms.damping * x[nq:]
+        force = h * (terms.B @ u - c - late) + terms.J.T @ impulse
+        x[nq:] = v_next - np.linalg.solve(terms.M, force)
+        terms = step_terms(dynamics, x)
     return x, u
+
+
+def _controls(terms: StepTerms, acceleration: float, rng: np.random.Generator) -> Array:
+    """Controls that hold springs and drives where they are, and noise of this acceleration."""
+    B = terms.B
+    size = np.maximum(np.linalg.norm(B, axis=0), 1e-12)
+    noise = acceleration * np.diag(B.T @ terms.M @ B) / size**3 * rng.standard_normal(B.shape[1])
+    return np.asarray(np.linalg.lstsq(B, terms.spring, rcond=1e-9)[0] + noise)
 
 
 def _of_mode(
@@ -167,7 +173,7 @@ def _letters(
 
 def _is_braced(dynamics: ContactDynamics, x: Array, pattern: str) -> bool:
     """Whether the contacts that carry have more rows than rank; rows that cannot move are none."""
-    *_, J, _ = step_terms(dynamics, x)
+    J = step_terms(dynamics, x).J
     carries = np.array([letter != "s" for letter in pattern], bool)
     rows = J[np.repeat(carries, dynamics.system.contact_dims)]
     rows = rows[np.linalg.norm(rows, axis=1) > 1e-9]
@@ -178,11 +184,11 @@ def _touching(dynamics: ContactDynamics, x: Array, chosen: Sequence[int]) -> Arr
     """The state nearby where these contacts touch, else x: Newton's method on phi(q) = 0."""
     at, (rows, normals) = x, _rows(dynamics, chosen)
     for _ in range(30 if chosen else 0):
-        *_, J, phi = step_terms(dynamics, at)
-        gaps = phi[list(chosen)]
+        terms = step_terms(dynamics, at)
+        gaps = terms.phi[list(chosen)]
         if np.abs(gaps).max() < 1e-9:
             return at
-        dq = np.linalg.lstsq(J[rows[normals]], -gaps, rcond=1e-9)[0]
+        dq = np.linalg.lstsq(terms.J[rows[normals]], -gaps, rcond=1e-9)[0]
         at = dynamics.integrate(at, _first(dq * min(1.0, 0.2 / max(np.abs(dq).max(), 1e-12))))
     return x
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from cito.dynamics import _native
 from cito.dynamics.robot import Robot
-from cito.dynamics.robot_feet import choose_contacts
+from cito.dynamics.robot_feet import Contact, choose_contacts
 from cito.dynamics.robot_file import RobotFile, listed
 from cito.dynamics.robot_stance import body_poses, on_the_ground, rest
 from cito.dynamics.tree import TreeSystem
 from cito.dynamics.types import Array
 
 NEGLIGIBLE = 1e-12  # moment of inertia [kg m^2]
+HUGE = 1e9  # of any number, in SI units
 
 
 def assemble(
@@ -40,6 +41,7 @@ def assemble(
     system = TreeSystem(
         file.bodies, points, _actuation(file, actuated), file.gravity, joint_limits=joint_limits
     )
+    _check_sizes(file, chosen)
     _check_mass_matrix(system, pose, file.source)
     friction = np.array([item.friction for item in chosen])
     velocities = file.velocity_limits
@@ -89,6 +91,27 @@ def _check_inertia(file: RobotFile) -> None:
             file.warnings.append(
                 f"The inertia of body {body.name!r} is of no rigid body: its principal moments "
                 f"{a:.3g}, {b:.3g}, {c:.3g} violate the triangle inequality."
+            )
+
+
+def _check_sizes(file: RobotFile, contacts: Sequence[Contact]) -> None:
+    """Numbers that are no robot's would overflow in the dynamics."""
+    numbers = [("gravity", file.source.name, file.gravity)]
+    for body in file.bodies:
+        for name in ("mass", "com", "inertia", "position", "armature", "damping"):
+            numbers.append((name, f"body {body.name!r}", np.abs(getattr(body, name)).max()))
+    for point, friction in contacts:
+        if friction < 0:
+            raise ValueError(
+                f"`friction` of contact {point.name!r} of {file.source} must be >= 0: {friction:g}"
+            )
+        for name, value in (("position", point.position), ("radius", point.radius)):
+            numbers.append((name, f"contact {point.name!r}", np.abs(value).max()))
+        numbers.append(("friction", f"contact {point.name!r}", np.nan_to_num(friction)))
+    for name, owner, size in numbers:
+        if not size < HUGE:
+            raise ValueError(
+                f"`{name}` of {owner} of {file.source} must be below {HUGE:g}, got {size:g}"
             )
 
 

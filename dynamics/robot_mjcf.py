@@ -11,13 +11,15 @@ This file asks MuJoCo; `robot_mjcf_bodies` and `robot_mjcf_parts` take its answe
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cito.dynamics.conversions import from_mujoco
-from cito.dynamics.robot_file import RobotFile
+from cito.dynamics.robot_file import RobotFile, listed
 from cito.dynamics.robot_mjcf_bodies import read_bodies
 from cito.dynamics.robot_mjcf_parts import read_drives, read_shapes
 from cito.dynamics.tree import TreeSystem
@@ -48,23 +50,46 @@ def read_mjcf(source: Path, floating_base: bool | None) -> RobotFile:
 def _compile(mujoco: Any, file: RobotFile, floating_base: bool | None) -> Any:
     """MuJoCo's model of the file without its meshes."""
     source = file.source
+    told: list[str] = []
     try:
-        spec = mujoco.MjSpec.from_file(str(source))
-        _strip(mujoco, spec, file)
-        _set_base(mujoco, spec, floating_base)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with _warnings_go_to(mujoco, told):
+            spec = mujoco.MjSpec.from_file(str(source))
+            _strip(mujoco, spec, file)
+            _set_base(mujoco, spec, floating_base)
+            keys = [(key.name, len(key.qpos)) for key in spec.keys]
             model = spec.compile()
-    except (RuntimeError, TypeError, IndexError, KeyError, mujoco.FatalError) as error:
-        raise ValueError(f"MuJoCo cannot read {source}: {error}") from error
-    except ValueError as error:
-        if str(source) in str(error):
-            raise
-        raise ValueError(f"MuJoCo cannot read {source}: {error}") from error
-    file.warnings += [f"MuJoCo warns: {warning.message}" for warning in caught]
+    except (ValueError, RuntimeError, TypeError, LookupError, mujoco.FatalError) as error:
+        text = " ".join(str(error).split())
+        if str(source) in text:
+            raise ValueError(text) from error
+        raise ValueError(f"MuJoCo cannot read {source}: {text}") from error
+    for name, count in keys:  # MuJoCo would fill it up with zeros
+        if count not in (0, model.nq):
+            raise ValueError(
+                f"`qpos` of key {name!r} of {source} must have {model.nq} numbers, got {count}"
+            )
+    file.warnings += [f"MuJoCo warns: {' '.join(text.split())}" for text in told]
+    weighed = [b.name for b in spec.bodies if _moves(b) and not b.explicitinertial and b.geoms]
+    weighed = [name for name in weighed if model.body(name).mass[0] > 0]
+    if weighed:
+        file.warnings.append(f"The inertia of {listed(weighed)} is that of its geometries.")
     if spec.modelname not in ("", "MuJoCo Model"):
         file.name = spec.modelname
     return model
+
+
+@contextmanager
+def _warnings_go_to(mujoco: Any, told: list[str]) -> Iterator[None]:
+    """MuJoCo's warnings as texts, instead of lines on the screen and in a file."""
+    handler = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(told.append)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        told += [str(warning.message) for warning in caught]
+    finally:
+        mujoco.set_mju_user_warning(handler)
 
 
 def _gravity(model: Any, source: Path) -> float:
@@ -117,10 +142,12 @@ def _strip(mujoco: Any, spec: Any, file: RobotFile) -> None:
         if getattr(spec, kind):
             file.warnings.append(f"The file's {kind} are not used.")
     driven = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT
-    for actuator in list(spec.actuators):
-        if actuator.trntype not in driven:
-            file.warnings.append(f"Actuator {actuator.name!r} acts on no joint: it is not used.")
-            spec.delete(actuator)
+    others = [actuator for actuator in spec.actuators if actuator.trntype not in driven]
+    if others:
+        names = listed([actuator.name or "without a name" for actuator in others])
+        file.warnings.append(f"Actuators that act on no joint are not used: {names}.")
+    for actuator in others:
+        spec.delete(actuator)
     unused = "sensors skins flexes pairs excludes equalities tendons tuples"
     for kind in f"{unused} meshes hfields materials textures".split():
         for element in list(getattr(spec, kind)):

@@ -26,6 +26,8 @@ def read_shapes(mujoco: Any, model: Any, file: RobotFile, places: list[Place]) -
         owner, R, p = places[i]
         if owner is None or kind is None:
             continue
+        if kind == "ellipsoid" and np.ptp(model.geom_size[g]) == 0:
+            kind = "sphere"
         file.shapes.append(
             Geometry(
                 model.geom(g).name,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 FIGURES: dict[str, str] = {
     **{str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4)},
-    "scaling": "cito.figures.scaling",
     "arms": "cito.figures.arms",
+    "scaling": "cito.figures.scaling",
     "adjoint": "cito.figures.adjoint",
 }
 SUMMARIES = {

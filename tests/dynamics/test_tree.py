@@ -12,7 +12,7 @@ from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.gradients import Exact, FullCone, Signorini
 from cito.dynamics.shapes import contact_frame
 from cito.dynamics.tree import Body, TreeSystem
-from tests.reference.trees import random_state, random_tree
+from tests.reference.trees import pinocchio_tree, random_state, random_tree
 
 TREES = [random_tree(seed, floating=seed % 2 == 0, limits=seed > 3) for seed in range(6)]
 TREES += [random_tree(seed, floating=seed % 2 == 0, balls=True) for seed in (6, 7)]
@@ -148,19 +148,7 @@ def test_agrees_with_pinocchio(balls: bool) -> None:
     tree = random_tree(11, bodies=12, balls=balls)
     assert any(body.joint == "spherical" for body in tree.bodies) == balls
     system, rng = tree.native, np.random.default_rng(5)
-    model = pin.Model()
-    ids = {None: 0}
-    for body in tree.bodies:
-        joint = {
-            "free": pin.JointModelFreeFlyer,
-            "revolute": lambda b=body: pin.JointModelRevoluteUnaligned(b.axis),
-            "prismatic": lambda b=body: pin.JointModelPrismaticUnaligned(b.axis),
-            "spherical": pin.JointModelSpherical,
-        }[body.joint]()
-        placement = pin.SE3(body.rotation, body.position)
-        ids[body.name] = model.addJoint(ids[body.parent], joint, placement, body.name)
-        inertia = pin.Inertia(body.mass, body.com, body.inertia)
-        model.appendBodyToJoint(ids[body.name], inertia, pin.SE3.Identity())
+    model = pinocchio_tree(pin, tree)
     data = model.createData()
     widths = [body.nv for body in tree.bodies]
     armature = np.repeat([0 if b.joint == "free" else b.armature for b in tree.bodies], widths)

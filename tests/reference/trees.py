@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -131,3 +132,20 @@ def axis_angle(axis: np.ndarray, angle: float) -> np.ndarray:
 
 def skew(v: np.ndarray) -> np.ndarray:
     return np.cross(np.eye(3), v)
+
+
+def pinocchio_tree(pin: Any, tree: TreeSystem) -> Any:
+    """Pinocchio's model of the same joints and inertias."""
+    model, ids = pin.Model(), {None: 0}
+    for body in tree.bodies:
+        joint = {
+            "free": pin.JointModelFreeFlyer,
+            "revolute": lambda b=body: pin.JointModelRevoluteUnaligned(b.axis),
+            "prismatic": lambda b=body: pin.JointModelPrismaticUnaligned(b.axis),
+            "spherical": pin.JointModelSpherical,
+        }[body.joint]()
+        placement = pin.SE3(body.rotation, body.position)
+        ids[body.name] = model.addJoint(ids[body.parent], joint, placement, body.name)
+        inertia = pin.Inertia(body.mass, body.com, body.inertia)
+        model.appendBodyToJoint(ids[body.name], inertia, pin.SE3.Identity())
+    return model
