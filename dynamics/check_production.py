@@ -16,9 +16,9 @@ import numpy as np
 
 from cito.dynamics import _native
 from cito.dynamics.check import finite_difference, joint_move, relative_error
-from cito.dynamics.step_terms import step_terms
 from cito.dynamics.contact_dynamics import ContactDynamics, Step
 from cito.dynamics.gradients import Exact, Gradient
+from cito.dynamics.step_terms import step_terms
 from cito.dynamics.types import Array
 
 STEP = 1e-5  # of states and controls

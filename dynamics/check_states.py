@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from cito.dynamics import _native
 from cito.dynamics.check import MODE_LETTERS, modes_hold
-from cito.dynamics.step_terms import StepTerms, step_terms
 from cito.dynamics.contact_dynamics import ContactDynamics
+from cito.dynamics.step_terms import StepTerms, step_terms
 from cito.dynamics.types import Array, IntArray
 
 MODES: dict[str, Callable[[set[str]], bool]] = {
@@ -37,6 +37,7 @@ NOISE = 0.05  # of velocities, and of their change by the controls
 SOLVED = 1e-9  # residual of a step
 FAST = 50.0  # velocities beyond it are of no use [rad/s or m/s]
 REACH = np.pi  # joint limits farther away are not tried [rad or m]
+DIRECTIONS = 10  # of slip that are tried: a planar robot has one
 TRIES = 20  # draws for each state that is wanted
 
 
@@ -136,11 +137,7 @@ def _of_mode(
     dims = np.array(dynamics.system.contact_dims, np.int32)[list(chosen)]
     friction, ends = dynamics.friction[list(chosen)], np.cumsum(dims)
     letters = _letters(dynamics, mode, chosen, rng)
-    angle = rng.uniform(0, 2 * np.pi)
-    slip = SPEED * np.array([np.cos(angle), np.sin(angle), 0.0])
-    wanted = {"s": np.array([0, 0, SPEED]), "l": slip, "c": np.zeros(3)}
-    sigma = np.concatenate([wanted[letter][3 - d :] for letter, d in zip(letters, dims)])
-    sigma = J @ np.linalg.lstsq(J, sigma, rcond=1e-9)[0]
+    sigma = _velocities(J, letters, dims, rng)
     fall = np.zeros(len(sigma))
     fall[ends - 1] = np.where(letters == "s", SPEED, -PUSH)
     A = J @ np.linalg.solve(M, J.T)
@@ -155,6 +152,23 @@ def _of_mode(
             slide = sigma[tangent] / max(float(np.linalg.norm(sigma[tangent])), 1e-12)
             impulse[tangent] = -mu_i * impulse[end - 1] * slide
     return sigma, impulse * 10 ** rng.uniform(-1.5, 0)
+
+
+def _velocities(
+    J: Array, letters: NDArray[np.str_], dims: IntArray, rng: np.random.Generator
+) -> Array:
+    """Velocities that J can have, nearest to the wanted ones; all slip in one direction, fast."""
+    slides = np.repeat(letters == "l", dims)
+    for _ in range(DIRECTIONS):
+        angle = rng.uniform(0, 2 * np.pi)
+        slip = SPEED * np.array([np.cos(angle), np.sin(angle), 0.0])
+        wanted = {"s": np.array([0, 0, SPEED]), "l": slip, "c": np.zeros(3)}
+        sigma = np.concatenate([wanted[letter][3 - d :] for letter, d in zip(letters, dims)])
+        sigma = J @ np.linalg.lstsq(J, sigma, rcond=1e-9)[0]
+        speeds = np.linalg.norm(sigma[slides].reshape(-1, 3), axis=1)
+        if speeds.min(initial=SPEED) > SPEED / 2:
+            break
+    return np.asarray(sigma)
 
 
 def _letters(
