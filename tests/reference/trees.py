@@ -73,10 +73,10 @@ def random_tree(
 
 
 def random_forest(seed: int, contacts: Sequence[ContactPoint]) -> TreeSystem:
-    """A fixed tree a0..a5, a floating tree b0..b2 and a free body c0."""
+    """A fixed tree a0..a5 with ball joints, a floating tree b0..b2 and a free body c0."""
     rng = np.random.default_rng(seed)
     parts = [
-        *random_bodies(rng, 6, False, "a"),
+        *random_bodies(rng, 6, False, "a", balls=True),
         *random_bodies(rng, 3, True, "b"),
         *random_bodies(rng, 1, True, "c"),
     ]
