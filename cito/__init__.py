@@ -32,13 +32,14 @@ if TYPE_CHECKING:
         Randomized,
         Signorini,
     )
+    from cito.dynamics.joints import Body, PositionDrive
     from cito.dynamics.linear import LinearSystem, point_mass
     from cito.dynamics.parameters import Parameter
     from cito.dynamics.robot import Robot
     from cito.dynamics.shapes import Box, Capsule, Plane, Sphere
     from cito.dynamics.symbolic import Contact, SymbolicSystem
     from cito.dynamics.terrain import HeightField
-    from cito.dynamics.tree import Body, TreeSystem
+    from cito.dynamics.tree import TreeSystem
     from cito.mpc import MPC
     from cito.plan import Hold, Plan
     from cito.problems.constraints import Constraint
@@ -101,6 +102,7 @@ __all__ = [
     "Plan",
     "Plane",
     "PointPosition",
+    "PositionDrive",
     "Posture",
     "Problem",
     "Randomized",
@@ -145,13 +147,14 @@ _NAMES = {
     "cito.dynamics.contact_dynamics": "ContactDynamics",
     "cito.dynamics.conversions": "from_mujoco from_pinocchio to_mujoco to_pinocchio",
     "cito.dynamics.gradients": "Bundled Exact FullCone Gradient Randomized Signorini",
+    "cito.dynamics.joints": "Body PositionDrive",
     "cito.dynamics.linear": "LinearSystem point_mass",
     "cito.dynamics.parameters": "Parameter",
     "cito.dynamics.robot": "Robot",
     "cito.dynamics.shapes": "Box Capsule Plane Sphere",
     "cito.dynamics.symbolic": "Contact SymbolicSystem",
     "cito.dynamics.terrain": "HeightField",
-    "cito.dynamics.tree": "Body TreeSystem",
+    "cito.dynamics.tree": "TreeSystem",
     "cito.mpc": "MPC",
     "cito.plan": "Hold Plan",
     "cito.problems.constraints": "Constraint",

@@ -43,7 +43,7 @@ class StepTerms(NamedTuple):
 
     def inertia(self, v_next: Array, h: float) -> Array:
         """d (M v+ + h late forces) / dv+, (nv, nv)."""
-        slope = self.friction / self.slip_speed / np.cosh(v_next / self.slip_speed) ** 2
+        slope = self.friction / self.slip_speed * (1 - np.tanh(v_next / self.slip_speed) ** 2)
         return np.asarray(self.M + np.diag(h * (self.damping + h * self.stiffness + slope)))
 
     def next_velocity(self, v: Array, force: Array, guess: Array, h: float) -> Array:
