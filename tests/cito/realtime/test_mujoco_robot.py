@@ -127,7 +127,7 @@ def test_without_friction_the_feet_slide() -> None:
         with played(friction=friction) as robot:
             state = held(robot, 0.3)
             spread.append(np.abs(state.forces[:, :2]).max())
-    assert spread[0] < 1e-3 < 1.0 < spread[1]
+    assert spread[0] < 1e-3 < 0.3 < spread[1]
 
 
 def test_without_commands_the_motors_damp() -> None:
@@ -135,7 +135,7 @@ def test_without_commands_the_motors_damp() -> None:
         robot.write(0.0, Command.of_torque(np.full(12, 20.0)))
         early, late = robot.read(0.04), robot.read(0.6)
         assert early is not None and late is not None
-        assert np.abs(early.v[6:]).max() > 3.0 > np.abs(late.v[6:]).max()
+        assert np.abs(early.v[6:]).max() > 2 * np.abs(late.v[6:]).max()
 
 
 def test_commands_of_nan_are_not_obeyed() -> None:
