@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -17,6 +18,7 @@ from cito.problems.hop import hopper
 from cito.problems.push_box_pose import box_and_finger
 from tests.reference.symbolic_systems import ball_in_bowl, pendulum, rod
 
+ROOT = Path(__file__).resolve().parents[2]
 SYSTEMS = {
     "rod": rod,
     "ball_in_bowl": ball_in_bowl,
@@ -263,7 +265,7 @@ def test_a_broken_compiler_is_quoted_or_passed_over(monkeypatch, fresh_cache):
 @with_compiler
 def test_threads_and_processes_build_into_one_cache(fresh_cache):
     code = "from tests.reference.symbolic_systems import rod; assert rod(compile=True).compiled"
-    processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    processes = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
     built = []
     threads = [threading.Thread(target=lambda: built.append(rod(True).compiled)) for _ in range(2)]
     for thread in threads:
