@@ -126,7 +126,7 @@ def understood(robot: Robot) -> dict[str, Any]:
 
 
 def joints(robot: Robot) -> list[dict[str, Any]]:
-    """Name, limits, torque and speed limit, damping, armature of each joint with one coordinate."""
+    """Name, limits and what acts on it, of each joint with one coordinate."""
     bodies = [body for body in robot.system.bodies if body.nv == 1]
     torque = dict(zip(robot.actuated, limits(robot.torque_limits)))
     speeds = [None] * len(bodies) if robot.velocity_limits is None else robot.velocity_limits
@@ -140,6 +140,8 @@ def joints(robot: Robot) -> list[dict[str, Any]]:
             "velocity_limit": None if speed is None else limits([speed])[0],
             "damping": body.damping,
             "armature": body.armature,
+            "dry_friction": body.dry_friction,
+            "stiffness": body.stiffness,
         }
         for name, body, bounds, speed in zip(robot.joints, bodies, robot.joint_limits, speeds)
     ]
@@ -187,8 +189,9 @@ def tell(robot: Robot, row: dict[str, Any], report: RobotReport) -> None:
             ("gravity", f"{row['gravity']:g} m/s^2"),
         ]
     )
-    headers = ("joint", "lower", "upper", "torque limit", "speed limit", "damping", "armature")
-    keys = ("torque_limit", "velocity_limit", "damping", "armature")
+    optional = ("velocity_limit", "damping", "armature", "dry_friction", "stiffness")
+    keys = ["torque_limit", *(k for k in optional if any(j[k] for j in row["joints"]))]
+    headers = ("joint", "lower", "upper", *(key.replace("_", " ") for key in keys))
     print_table(headers, ((j["name"], *j["limits"], *(j[k] for k in keys)) for j in row["joints"]))
     if robot.contacts:
         titles = ("contact", "", "body", "position when standing", "radius", "friction")

@@ -114,7 +114,7 @@ def check_modes(
             missing.append(mode)
         if any(state.braced for state in found):
             braced.append(mode)
-        for gradient in gradients(dynamics, rho):
+        for gradient in gradients(rho):
             tested = [
                 (state, links)
                 for state, links in zip(found, frozen)
@@ -133,9 +133,9 @@ def _modes(dims: Sequence[int], feet: Sequence[int]) -> list[str]:
     return modes or ["free"]
 
 
-def gradients(dynamics: ContactDynamics, rho: float) -> list[Gradient]:
+def gradients(rho: float) -> list[Gradient]:
     """Those that are checked; the smoothing of the full cone is fixed, which it holds constant."""
-    return [Exact(), Signorini(rho), FullCone(rho, eps=EPS)] if dynamics.nc else [Exact()]
+    return [Exact(), Signorini(rho), FullCone(rho, eps=EPS)]
 
 
 def _check(

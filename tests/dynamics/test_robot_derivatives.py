@@ -136,4 +136,5 @@ def test_arms_have_one_mode() -> None:
     arm = TreeSystem(robot.system.bodies, (), robot.system.actuation)
     report = check_modes(cito.ContactDynamics(arm, 0.01), robot.stance)
     assert report.passed and {row.mode for row in report.rows} == {"free"}
-    assert {row.gradient for row in report.rows} == {"exact"}
+    assert {row.gradient for row in report.rows} == GRADIENTS
+    assert {row.contact for row in report.rows} == {None, 0.0}  # nothing touches
