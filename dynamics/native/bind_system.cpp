@@ -94,9 +94,14 @@ nb::tuple system_derivatives(const SystemHandle &h, Maybe<1> theta, In<1> q, In<
                      make_array<double>({n, nv}, p + 2), make_array<double>({nc, nv}, p + 3),
                      make_array<double>({nv, np}, p + 4), make_array<double>({n, np}, p + 5),
                      make_array<double>({nc, np}, p + 6)};
-  Workspace work(s.workspace + 64);
+  Workspace work(kernels.step_workspace(s));
+  Arena arena = work.arena();
+  double *M = arena.take(nv * nv), *c = arena.take(nv), *B = arena.take(nv * nu), *J = arena.take(n * nv),
+         *phi = arena.take(nc);
+  const Arena kept = kernels.take_kept(s, arena);
+  s.terms(s.self, data_or_null(theta), q.data(), v.data(), M, c, B, J, phi, kept);
   s.derivatives(s.self, data_or_null(theta), q.data(), v.data(), a.data(), u.data(), f.data(), w.data(), p[0], p[1],
-                p[2], p[3], p[4], p[5], p[6], work.arena());
+                p[2], p[3], p[4], p[5], p[6], kept, arena);
   return nb::make_tuple(o[0], o[1], o[2], o[3], o[4], o[5], o[6]);
 }
 
@@ -197,8 +202,11 @@ nb::object normal_compliance(const Linearization &lin) {
   nb::object result = make_array<double>({std::size_t(lin.knots), std::size_t(s.nc)}, &a);
   for (int k = 0; k < lin.knots; ++k)
     for (int i = 0; i < s.nc; ++i) {
-      const std::size_t N = s.row[i] + s.dim[i] - 1, n = s.n;
-      a[std::size_t(k) * s.nc + i] = lin.A[(k * n + N) * n + N];
+      const std::size_t N = s.row[i] + s.dim[i] - 1, n = s.n, nv = s.nv;
+      for (std::size_t j = 0; j < nv; ++j) {
+        const double z = lin.Z[(k * nv + j) * n + N];
+        a[std::size_t(k) * s.nc + i] += z * z;  // A = Z' Z
+      }
     }
   return result;
 }

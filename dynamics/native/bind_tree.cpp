@@ -15,7 +15,7 @@ namespace {
 struct TreeStorage {
   Tree tree;
   std::vector<int> parent, type, iq, iv, depth, path, body, up, curved_first, curved_size, point_body, shape_body, support_start,
-      support, side, dim, row, kind, of, component, limit_body, limit_side;
+      support, side, row_support, row_support_first, dim, row, kind, of, component, limit_body, limit_side;
   std::vector<double> placement, axis, mass, com, inertia, armature, damping, actuation, point, radius, limit, stiffness, pull,
       drive_damping, dry_friction;
   std::vector<ShapeHandle> shape_handles;
@@ -93,6 +93,19 @@ void index_contacts(TreeStorage &s) {
       if (!has(a, k)) s.support.push_back(k), s.side.push_back(2);
     s.support_start.push_back(int(s.support.size()));
   }
+}
+
+// The velocities that each contact and each limit feels, for the system.
+void index_rows(TreeStorage &s) {
+  s.row_support_first.push_back(0);
+  const auto add = [&](std::vector<int> velocities) {
+    std::sort(velocities.begin(), velocities.end());
+    s.row_support.insert(s.row_support.end(), velocities.begin(), velocities.end());
+    s.row_support_first.push_back(int(s.row_support.size()));
+  };
+  for (int i = 0; i < s.tree.nc; ++i)
+    add({s.support.begin() + s.support_start[i], s.support.begin() + s.support_start[i + 1]});
+  for (int body : s.limit_body) add(path_of(s, body));
 }
 
 // Rows (ParameterKind, body or contact, axis), one for each entry of theta.
@@ -221,6 +234,8 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   System &y = h.system;
   y.self = y.tree = &t, y.nq = t.nq, y.nv = t.nv, y.nu = t.nu, y.nc = t.nc + t.nl, y.n = 3 * t.nc + t.nl;
   y.dim = s->dim.data(), y.row = s->row.data(), y.workspace = kernels.tree_workspace(t);
+  index_rows(*s);
+  y.support = s->row_support.data(), y.support_first = s->row_support_first.data();
   y.up = s->up.data(), y.curved = int(s->curved_first.size());
   y.curved_first = s->curved_first.data(), y.curved_size = s->curved_size.data();
   y.limits = t.nl;

@@ -74,9 +74,11 @@ struct System {
   int nq = 0, nv = 0, nu = 0, np = 0, nc = 0, n = 0;
   const int *dim = nullptr, *row = nullptr;  // contact layout, see Contacts
   std::size_t workspace = 0;                 // doubles that the callbacks below take from the arena
-  // Structure; both may be left out (a dense M, all of q curved).
+  // Structure; all of it may be left out (a dense M, contacts that feel every velocity, all of q curved).
   const int *up = nullptr;                   // (nv) M_kj, j < k, is zero unless j is on the path up[k], up[up[k]], ...
-  int limits = 0;                            // the last contacts are limits of joints
+  // velocities that contact i feels and all on their paths, ascending: support[support_first[i] .. support_first[i + 1] - 1]
+  const int *support = nullptr, *support_first = nullptr;
+  int limits = 0;                            // the last contacts are limits of joints: J_i has one entry, at the last of these
   int curved = -1;                           // q (+) dq is q + dq but for the joints with velocities
   const int *curved_first = nullptr, *curved_size = nullptr;  // curved_first[i] .. + curved_size[i] - 1, i < curved
 
@@ -85,15 +87,15 @@ struct System {
   // With the residual  r = M(q) a + c(q, v) - B(q) u - J(q)' f  (a, u, f held) and the contact
   // velocity  w_c = J(q) w  (w held):
   //   r_q (nv,nv), r_v (nv,nv), Jw_q (n,nv), phi_q (nc,nv); tangent coordinates of q.
+  // `kept` is the memory that `terms` had at the same theta, q, v, as it left it and as it stays.
   // If r_theta is not null also r_theta (nv,np), Jw_theta (n,np), phi_theta (nc,np), with the damping of joint_forces
   // at w in place of v.
   void (*derivatives)(const void *self, const double *theta, const double *q, const double *v,
                       const double *a, const double *u, const double *f, const double *w,
                       double *r_q, double *r_v, double *Jw_q, double *phi_q,
-                      double *r_theta, double *Jw_theta, double *phi_theta, Arena) = nullptr;
+                      double *r_theta, double *Jw_theta, double *phi_theta, Arena kept, Arena) = nullptr;
   // The same rows transposed, without forming them, for y (nv), z (n), zeta (nc); null: from the rows.
   //   g_q = r_q' y + Jw_q' z + phi_q' zeta,   g_v = r_v' y,   g_theta = r_theta' y + Jw_theta' z + phi_theta' zeta
-  // `kept` is the memory that `terms` had at the same theta, q, v, as it left it and as it stays.
   void (*transposed_derivatives)(const void *self, const double *theta, const double *q, const double *v,
                                  const double *a, const double *u, const double *f, const double *w,
                                  const double *y, const double *z, const double *zeta,
@@ -153,8 +155,8 @@ struct LinearizedKnot {
   const int *mode;
   double *v_z;      // dv+ at frozen impulse per (dx, du), (nv,width) with rows width = padded(ndx + nu) apart
   double *sigma_z;  // contact velocity at frozen impulse, (n,width)
-  double *Y;        // M^-1 J' (nv,n)
-  double *A, *b;    // (n,n), (n)
+  double *Z, *Y;    // L'^-1 J' with A = Z' Z, and M^-1 J' = L^-1 Z (nv,n)
+  double *b;        // (n)
   double *D_q, *D_v;// of q+ = q (+) dq (nv,nv)
 
   static int width(const System &s) { return (2 * s.nv + s.nu + 3) & ~3; }

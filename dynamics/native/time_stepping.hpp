@@ -24,7 +24,7 @@ struct TimeStepping {
 struct Linearization {
   std::shared_ptr<const TimeStepping> model;
   int knots;
-  std::vector<double> x, u, lambda, sigma, v_z, sigma_z, Y, A, b, D_q, D_v;
+  std::vector<double> x, u, lambda, sigma, v_z, sigma_z, Z, Y, b, D_q, D_v;
   std::vector<int> mode;
 
   Linearization(std::shared_ptr<const TimeStepping> model_, int knots_) : model(std::move(model_)), knots(knots_) {
@@ -32,7 +32,7 @@ struct Linearization {
     const std::size_t K = knots, nv = s.nv, nu = s.nu, n = s.n, width = LinearizedKnot::width(s);
     x.resize(K * (s.nq + nv)), u.resize(K * nu), lambda.resize(K * n), sigma.resize(K * n), mode.resize(K * s.nc);
     v_z.resize(K * nv * width), sigma_z.resize(K * n * width);
-    Y.resize(K * nv * n), A.resize(K * n * n), b.resize(K * n), D_q.resize(K * nv * nv), D_v.resize(K * nv * nv);
+    Z.resize(K * nv * n), Y.resize(K * nv * n), b.resize(K * n), D_q.resize(K * nv * nv), D_v.resize(K * nv * nv);
   }
 
   LinearizedKnot knot(int k) {
@@ -40,7 +40,7 @@ struct Linearization {
     const std::size_t i = k, nv = s.nv, nu = s.nu, n = s.n, width = LinearizedKnot::width(s);
     return {&x[0] + i * (s.nq + nv), u.data() + i * nu, lambda.data() + i * n, sigma.data() + i * n,
             mode.data() + i * s.nc, v_z.data() + i * nv * width, sigma_z.data() + i * n * width,
-            Y.data() + i * nv * n, A.data() + i * n * n,
+            Z.data() + i * nv * n, Y.data() + i * nv * n,
             b.data() + i * n, D_q.data() + i * nv * nv, D_v.data() + i * nv * nv};
   }
 };
