@@ -176,9 +176,8 @@ class ContactDynamics(Dynamics):
     ) -> Transition:
         """f_x (..., ndx, ndx), f_u (..., ndx, nu) of the step from x under u; exact by default."""
         states, controls, batch = self._batch(x, u)
-        f_x, f_u = self._linearize_knots(
-            states, controls, self.rollout(states, controls[:, None])
-        ).with_gradient(Exact() if gradient is None else gradient)
+        law = (Exact() if gradient is None else gradient).native()
+        f_x, f_u = self._model.transition(states, controls, law, self.threads)
         return Transition(
             f_x.reshape(*batch, self.ndx, self.ndx), f_u.reshape(*batch, self.ndx, self.nu)
         )

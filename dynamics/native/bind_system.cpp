@@ -167,10 +167,10 @@ std::shared_ptr<Linearization> linearize(Model model, In<2> x, In<2> u, In<2> la
   check_steps(model->handle.system, knots, x, u, lambda, sigma, modes);
   check_shape("explicit_impulses", explicit_lambda, {knots, std::size_t(model->handle.system.n)});
   auto lin = std::make_shared<Linearization>(model, int(knots));
-  std::copy_n(x.data(), x.size(), lin->x.begin());
-  std::copy_n(u.data(), u.size(), lin->u.begin());
-  std::copy_n(lambda.data(), lambda.size(), lin->lambda.begin());
-  std::copy_n(sigma.data(), sigma.size(), lin->sigma.begin());
+  std::copy_n(x.data(), x.size(), lin->x.data());
+  std::copy_n(u.data(), u.size(), lin->u.data());
+  std::copy_n(lambda.data(), lambda.size(), lin->lambda.data());
+  std::copy_n(sigma.data(), sigma.size(), lin->sigma.data());
   std::copy_n(modes.data(), modes.size(), lin->mode.begin());
   const double *frozen = explicit_lambda ? explicit_lambda->data() : lin->lambda.data();
   const StepContext ctx = model->context();
@@ -191,7 +191,7 @@ std::shared_ptr<Linearization> linearize(Model model, In<2> x, In<2> u, In<2> la
 nb::object free_velocity(const Linearization &lin) {
   double *b;
   nb::object result = make_array<double>({std::size_t(lin.knots), std::size_t(lin.model->handle.system.n)}, &b);
-  std::copy(lin.b.begin(), lin.b.end(), b);
+  std::copy_n(lin.b.data(), lin.b.size, b);
   return result;
 }
 
@@ -204,7 +204,7 @@ nb::object normal_compliance(const Linearization &lin) {
     for (int i = 0; i < s.nc; ++i) {
       const std::size_t N = s.row[i] + s.dim[i] - 1, n = s.n, nv = s.nv;
       for (std::size_t j = 0; j < nv; ++j) {
-        const double z = lin.Z[(k * nv + j) * n + N];
+        const double z = lin.Z.data()[(k * nv + j) * n + N];
         a[std::size_t(k) * s.nc + i] += z * z;  // A = Z' Z
       }
     }
@@ -217,7 +217,7 @@ nb::tuple with_gradient(Linearization &lin, const Gradient &g, int threads) {
   const std::size_t K = lin.knots, ndx = 2 * ctx.system->nv, nu = ctx.system->nu;
   double *f_x, *f_u;
   int *status, *iterations;
-  nb::object o_x = make_array<double>({K, ndx, ndx}, &f_x), o_u = make_array<double>({K, ndx, nu}, &f_u),
+  nb::object o_x = make_array<double>({K, ndx, ndx}, &f_x, false), o_u = make_array<double>({K, ndx, nu}, &f_u, false),
              o_status = make_array<int>({K}, &status), o_iterations = make_array<int>({K}, &iterations);
   {
     nb::gil_scoped_release release;
@@ -229,6 +229,30 @@ nb::tuple with_gradient(Linearization &lin, const Gradient &g, int threads) {
     });
   }
   return nb::make_tuple(o_x, o_u, o_status, o_iterations);
+}
+
+// f_x (K,ndx,ndx), f_u (K,ndx,nu) of the hard steps from x (K,nx) under u (K,nu).
+nb::tuple transition(const TimeStepping &model, In<2> x, In<2> u, const Gradient &g, int threads) {
+  const StepContext ctx = model.context();
+  const System &s = *ctx.system;
+  const std::size_t K = x.shape(0), nx = s.nq + s.nv, ndx = 2 * s.nv, nu = s.nu;
+  checked_count("states", K);
+  check_shape("states", x, {K, nx});
+  check_shape("controls", u, {K, nu});
+  double *f_x, *f_u;
+  nb::object o_x = make_array<double>({K, ndx, ndx}, &f_x, false), o_u = make_array<double>({K, ndx, nu}, &f_u, false);
+  std::atomic<bool> ok{true};
+  {
+    nb::gil_scoped_release release;
+    parallel_for(int(K), threads, kernels.step_workspace(s), [&](int k, Arena arena) {
+      RelaxedInfo info;
+      if (!kernels.step_transition(ctx, x.data() + k * nx, u.data() + k * nu, g, std::uint64_t(k), f_x + k * ndx * ndx,
+                                   f_u + k * ndx * nu, &info, arena))
+        ok = false;
+    });
+  }
+  if (!ok) throw nb::value_error("`states` and `controls` must lead to finite states, from configurations whose mass matrix is positive definite");
+  return nb::make_tuple(o_x, o_u);
 }
 
 // d lambda and d sigma per dx and du (K,n,ndx), (K,n,nu) under a gradient:
@@ -351,6 +375,7 @@ void bind_system(nb::module_ &m) {
       .def("rollout", &rollout, nb::arg("start"), nb::arg("controls"), nb::arg("alphas"), nb::arg("states").none(),
            nb::arg("feedforward").none(), nb::arg("feedback").none(), nb::arg("lower").none(), nb::arg("upper").none(),
            nb::arg("gaps").none(), nb::arg("impulses").none(), nb::arg("threads"))
+      .def("transition", &transition, nb::arg("states"), nb::arg("controls"), nb::arg("gradient"), nb::arg("threads"))
       .def("relaxed_step", &relaxed_step)
       .def("step_vjp", &step_vjp);
   m.def("linearize", &linearize, nb::arg("model"), nb::arg("states"), nb::arg("controls"), nb::arg("impulses"),

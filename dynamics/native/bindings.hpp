@@ -20,11 +20,11 @@ template <int D> using IntIn = nb::ndarray<const int, nb::ndim<D>, nb::c_contig,
 template <int D> using Maybe = std::optional<In<D>>;
 template <class T> const double *data_or_null(const T &a) { return a ? a->data() : nullptr; }
 
-// A numpy array of doubles (or ints) that owns its memory.
-template <class T> nb::object make_array(std::initializer_list<std::size_t> shape, T **data) {
+// A numpy array of doubles (or ints) that owns its memory: zeros, or whatever there was where all of it is written to.
+template <class T> nb::object make_array(std::initializer_list<std::size_t> shape, T **data, bool zeros = true) {
   std::size_t size = 1;
   for (std::size_t s : shape) size *= s;
-  T *block = new T[size ? size : 1]();
+  T *block = zeros ? new T[size ? size : 1]() : new T[size ? size : 1];
   nb::capsule owner(block, [](void *p) noexcept { delete[] static_cast<T *>(p); });
   *data = block;
   return nb::cast(nb::ndarray<nb::numpy, T>(block, shape.size(), shape.begin(), owner));
@@ -98,8 +98,7 @@ inline int read_layout(const char *name, const IntIn<1> &dims, std::vector<int> 
 }
 
 // ---------------------------------------------------------------------------- threads
-// body(i, arena) for i in [0, count), on `threads` threads (no more than the machine has) with contiguous shares
-// and a workspace each. What a body throws, and a failure to get its memory, is thrown here after all have ended.
+// body(i, arena) for i in [0, count), on `threads` threads (no more than the machine has) with a workspace each. What a body throws, and a failure to get its memory, is thrown here after all have ended.
 void parallel_for(int count, int threads, std::size_t workspace, const std::function<void(int, Arena)> &body);
 
 // Doubles that an arena may lose between its blocks, and before the first, to alignment.

@@ -60,6 +60,8 @@ struct Kernels {
                     const LinearizedKnot &, Arena);
   void (*transition)(const StepContext &, const LinearizedKnot &, const Gradient &, std::uint64_t knot, double *f_x,
                      double *f_u, RelaxedInfo *, Arena);
+  bool (*step_transition)(const StepContext &, const double *x, const double *u, const Gradient &, std::uint64_t knot,
+                          double *f_x, double *f_u, RelaxedInfo *, Arena);
   void (*contact_response)(const StepContext &, const LinearizedKnot &, const Gradient &, std::uint64_t knot,
                            double *lambda_x, double *lambda_u, double *sigma_x, double *sigma_u, Arena);
   double (*rollout)(const StepContext &, const RolloutInput &, double alpha, const double *start, const double *U,

@@ -20,11 +20,19 @@ struct TimeStepping {
   }
 };
 
+// Memory that is written to before it is read: clearing it would cost as much as filling it.
+struct Doubles {
+  std::unique_ptr<double[]> block;
+  std::size_t size = 0;
+  void resize(std::size_t count) { block.reset(new double[count ? count : 1]), size = count; }
+  double *data() const { return block.get(); }
+};
+
 // A linearized set of knots; owns its memory, row-major.
 struct Linearization {
   std::shared_ptr<const TimeStepping> model;
   int knots;
-  std::vector<double> x, u, lambda, sigma, v_z, sigma_z, Z, Y, b, D_q, D_v;
+  Doubles x, u, lambda, sigma, v_z, sigma_z, Z, Y, b, D_q, D_v;
   std::vector<int> mode;
 
   Linearization(std::shared_ptr<const TimeStepping> model_, int knots_) : model(std::move(model_)), knots(knots_) {
@@ -38,7 +46,7 @@ struct Linearization {
   LinearizedKnot knot(int k) {
     const System &s = model->handle.system;
     const std::size_t i = k, nv = s.nv, nu = s.nu, n = s.n, width = LinearizedKnot::width(s);
-    return {&x[0] + i * (s.nq + nv), u.data() + i * nu, lambda.data() + i * n, sigma.data() + i * n,
+    return {x.data() + i * (s.nq + nv), u.data() + i * nu, lambda.data() + i * n, sigma.data() + i * n,
             mode.data() + i * s.nc, v_z.data() + i * nv * width, sigma_z.data() + i * n * width,
             Z.data() + i * nv * n, Y.data() + i * nv * n,
             b.data() + i * n, D_q.data() + i * nv * nv, D_v.data() + i * nv * nv};
