@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cito.dynamics import _native
 from cito.dynamics.check import finite_difference, joint_move, relative_error
@@ -80,7 +81,8 @@ def check_production(
     dynamics: ContactDynamics, x: Array, u: Array, gradient: Gradient, frozen: FrozenStep
 ) -> tuple[float, float]:
     """Error of `transition` as of `relative_error`, and size of the contact's part."""
-    contact = frozen.response @ _impulse_change(dynamics, gradient, frozen)
+    seen = dynamics.linearize(dynamics.rollout(x, u[None])).seen_contacts(gradient)[0]
+    contact = frozen.response @ _impulse_change(dynamics, gradient, frozen, seen)
     expected = frozen.tangent + contact
     error = relative_error(np.hstack(dynamics.transition(x, u, gradient)), expected)
     return error, float(np.abs(contact).max(initial=0.0))
@@ -113,20 +115,31 @@ def _links(
     return links, differences
 
 
-def _impulse_change(dynamics: ContactDynamics, gradient: Gradient, frozen: FrozenStep) -> Array:
-    """(d lambda*/d b) (d sigma/d(x, u)), (n, ndx + nu), A held: differences along its columns."""
-    hard, dims = frozen.hard, np.array(dynamics.system.contact_dims, np.int32)
+def _impulse_change(
+    dynamics: ContactDynamics, gradient: Gradient, frozen: FrozenStep, seen: NDArray[np.bool_]
+) -> Array:
+    """(d lambda*/d b) (d sigma/d(x, u)), (n, ndx + nu), A held: differences along its columns.
+
+    The relaxed law is that of the contacts that are seen.
+    """
+    hard, all_dims = frozen.hard, np.array(dynamics.system.contact_dims, np.int32)
+    seen = seen | isinstance(gradient, Exact)
+    dims, rows = all_dims[seen], np.repeat(seen, all_dims)
     size = np.maximum(np.linalg.norm(frozen.sigma, axis=0), 1e-12)
 
     def impulses(steps: Array) -> Array:
         m = len(steps)
-        b = np.ascontiguousarray(frozen.b + steps @ (frozen.sigma / size).T)
-        problem = dims, np.tile(frozen.A, (m, 1, 1)), b, np.tile(dynamics.friction, (m, 1))
+        b = np.ascontiguousarray((frozen.b + steps @ (frozen.sigma / size).T)[:, rows])
+        A = np.tile(frozen.A[np.ix_(rows, rows)], (m, 1, 1))
+        problem = dims, A, b, np.tile(dynamics.friction[seen], (m, 1))
+        found = np.zeros((m, len(rows)))
         if isinstance(gradient, Exact):
-            return np.asarray(_native.hard_solve(*problem, None)[0])
-        impulse, velocity = np.tile(hard.impulse, (m, 1)), np.tile(hard.velocity, (m, 1))
-        start = impulse, velocity, np.tile(hard.modes, (m, 1))
-        return np.asarray(_native.relaxed_solve(*problem, *start, gradient.native(), None)[0])
+            found[:, rows] = _native.hard_solve(*problem, None)[0]
+            return found
+        held = hard.impulse[rows], hard.velocity[rows], hard.modes[seen]
+        start = (np.tile(a, (m, 1)) for a in held)
+        found[:, rows] = _native.relaxed_solve(*problem, *start, gradient.native(), None)[0]
+        return found
 
     change = finite_difference(impulses, np.zeros(frozen.sigma.shape[1]), step=STEP_B)
     return np.asarray(change * size)

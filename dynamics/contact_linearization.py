@@ -6,6 +6,7 @@ dv+ = dv+ at frozen impulse + M^-1 J' (d lambda/d b) dsigma at frozen impulse
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cito.dynamics import _native
 from cito.dynamics.base import Linearization, Rollout, Transition
@@ -47,6 +48,12 @@ class ContactLinearization(Linearization):
             self._dims,
             self._native.contact_response(Exact().native()),
         )
+
+    def seen_contacts(self, gradient: Gradient) -> NDArray[np.bool_]:
+        """Which contacts (N, nc) `gradient` sees; a relaxed law leaves out limits of joints whose
+        compliance there is more than 100 times that of the joint."""
+        seen: NDArray[np.bool_] = self._native.seen_contacts(gradient.native())
+        return seen
 
     def integration(self, gradient: Gradient) -> _native.Linearization | None:
         """See `Linearization.integration`; a bundled gradient is a mean over other states."""

@@ -211,6 +211,17 @@ nb::object normal_compliance(const Linearization &lin) {
   return result;
 }
 
+// Which contacts (K,nc) the law of a gradient sees: limits of joints that are far are left out.
+nb::object seen_contacts(Linearization &lin, const Gradient &g) {
+  const StepContext ctx = lin.model->context();
+  const std::size_t K = lin.knots, nc = ctx.system->nc;
+  bool *seen;
+  nb::object result = make_array<bool>({K, nc}, &seen);
+  parallel_for(int(K), 1, kernels.step_workspace(*ctx.system),
+               [&](int k, Arena arena) { kernels.seen_contacts(ctx, lin.knot(k), g, seen + k * nc, arena); });
+  return result;
+}
+
 // f_x (K,ndx,ndx), f_u (K,ndx,nu), and of the relaxed solves: worst status, iterations (K).
 nb::tuple with_gradient(Linearization &lin, const Gradient &g, int threads) {
   const StepContext ctx = lin.model->context();
@@ -382,6 +393,7 @@ void bind_system(nb::module_ &m) {
         nb::arg("velocities"), nb::arg("modes"), nb::arg("explicit_impulses").none(), nb::arg("threads"));
   nb::class_<Linearization>(m, "Linearization")
       .def("with_gradient", &with_gradient, nb::arg("gradient"), nb::arg("threads"))
+      .def("seen_contacts", &seen_contacts, nb::arg("gradient"))
       .def("contact_response", &contact_response, nb::arg("gradient"))
       .def("free_velocity", &free_velocity)
       .def("normal_compliance", &normal_compliance);

@@ -62,6 +62,8 @@ struct Kernels {
                      double *f_u, RelaxedInfo *, Arena);
   bool (*step_transition)(const StepContext &, const double *x, const double *u, const Gradient &, std::uint64_t knot,
                           double *f_x, double *f_u, RelaxedInfo *, Arena);
+  // Whether the law of the gradient sees each contact (nc) of the knot.
+  void (*seen_contacts)(const StepContext &, const LinearizedKnot &, const Gradient &, bool *seen, Arena);
   void (*contact_response)(const StepContext &, const LinearizedKnot &, const Gradient &, std::uint64_t knot,
                            double *lambda_x, double *lambda_u, double *sigma_x, double *sigma_u, Arena);
   double (*rollout)(const StepContext &, const RolloutInput &, double alpha, const double *start, const double *U,
