@@ -136,7 +136,10 @@ def _impulse_change(
         if isinstance(gradient, Exact):
             found[:, rows] = _native.hard_solve(*problem, None)[0]
             return found
-        impulse, velocity = np.tile(hard.impulse[rows], (m, 1)), np.tile(hard.velocity[rows], (m, 1))
+        impulse, velocity = (
+            np.tile(hard.impulse[rows], (m, 1)),
+            np.tile(hard.velocity[rows], (m, 1)),
+        )
         start = impulse, velocity, np.tile(hard.modes[seen], (m, 1))
         found[:, rows] = _native.relaxed_solve(*problem, *start, gradient.native(), None)[0]
         return found
