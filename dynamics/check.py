@@ -187,7 +187,7 @@ def transition_error(
     transition = dynamics.transition if exact else dynamics.transition_at_relaxed
     analytic = np.hstack(transition(x, u, gradient))
     errors = []
-    for size in (STEP, STEP / 10):  # the first has less rounding, the second less truncation
+    for size in (STEP, STEP / 10, STEP / 100):  # less rounding first, less truncation last
         numeric = finite_difference(
             step,
             np.concatenate([x, u]),

@@ -377,9 +377,15 @@ void bind_system(nb::module_ &m) {
             check_shape("friction", friction, {std::size_t(system.system.nc)});
             check_shape("theta", theta, {std::size_t(system.system.np)});
             check_shape("restitution", restitution, {std::size_t(system.system.nc)});
-            new (self) TimeStepping{system, h, to_vector<1>(friction), {}, {}};
+            new (self) TimeStepping{system, h, to_vector<1>(friction), {}, {}, {}};
             if (theta) self->theta = to_vector<1>(*theta);
             if (restitution) self->restitution = to_vector<1>(*restitution);
+            if (!system.system.limits) return;
+            self->limit_compliance.resize(system.system.limits);
+            Workspace work(kernels.step_workspace(system.system));
+            const double *offsets = self->theta.empty() ? nullptr : self->theta.data();
+            if (!kernels.limit_compliance(system.system, offsets, self->limit_compliance.data(), work.arena()))
+              refuse("theta", "leave the mass matrix positive definite");
           },
           nb::arg("system"), nb::arg("time_step"), nb::arg("friction"), nb::arg("theta").none(),
           nb::arg("restitution") = nb::none())

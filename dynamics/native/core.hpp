@@ -126,6 +126,7 @@ struct StepContext {
   const double *theta;  // (np) or null
   double h;             // [s]
   const double *restitution = nullptr;  // (nc) coefficients, or null: none
+  const double *limit_compliance = nullptr;  // (limits) A_NN of the limits of joints in one posture; null where there are none
 };
 
 // Closed-loop rollout; every pointer but those of the trajectory itself may be null.

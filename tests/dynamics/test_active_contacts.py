@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cito.dynamics import _native
+from cito.dynamics.check import transition_error
 from cito.dynamics.contact import relax_batch, solve_batch
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.gradients import Exact, FullCone, Signorini
@@ -111,3 +112,28 @@ def test_a_relaxed_law_sees_limits_that_are_near(gradient):
     seen = dynamics.transition(x, u, gradient).f_x[row, column]
     exact = dynamics.transition(x, u, Exact()).f_x[row, column]
     assert seen < exact - 1
+
+
+def test_a_limit_is_seen_or_not_whatever_friction_the_joint_has_at_its_speed():
+    """Dry friction holds a slow joint and lets a fast one go: the derivative follows the same law."""
+    link = {"mass": 1.0, "com": [0, 0, -0.2], "inertia": np.diag([1e-2, 1e-2, 1e-3])}
+    bodies = [
+        Body(
+            "upper", None, "revolute", axis=[0, 1, 0], lower=-1, upper=1, dry_friction=0.5, **link
+        ),
+        Body(
+            "lower", "upper", "revolute", axis=[0, 1, 0], lower=-1, upper=1, dry_friction=5, **link
+        ),
+    ]
+    dynamics = ContactDynamics(TreeSystem(bodies, [], joint_limits=True), 0.01)
+    rng, gradient, shares = np.random.default_rng(0), FullCone(3.0), []
+    for _ in range(60):
+        x = np.append(rng.uniform(-0.9, 0.9, 2), rng.normal(0, 2, 2))
+        u = rng.normal(0, 5, dynamics.nu)
+        relaxed = dynamics.relaxed_step(x, u, gradient).impulse
+        seen = dynamics.linearize(dynamics.rollout(x, u[None])).seen_contacts(gradient)[0]
+        assert ((relaxed != 0) == seen).all()
+        shares.append(seen.mean())
+        error, size = transition_error(dynamics, x, u, gradient)
+        assert error < 1e-6 and size > 0.1
+    assert 0.2 < np.mean(shares) < 0.9
