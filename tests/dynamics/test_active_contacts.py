@@ -115,15 +115,13 @@ def test_a_relaxed_law_sees_limits_that_are_near(gradient):
 
 
 def test_a_limit_is_seen_or_not_whatever_friction_the_joint_has_at_its_speed():
-    """Dry friction holds a slow joint and lets a fast one go: the derivative follows the same law."""
-    link = {"mass": 1.0, "com": [0, 0, -0.2], "inertia": np.diag([1e-2, 1e-2, 1e-3])}
+    """Dry friction holds slow joints and lets fast ones go: the derivative follows the same law."""
+    inertia = np.diag([1e-2, 1e-2, 1e-3])
+    link = {"mass": 1.0, "com": [0, 0, -0.2], "inertia": inertia, "axis": [0, 1, 0]}
+    link |= {"lower": -1, "upper": 1}
     bodies = [
-        Body(
-            "upper", None, "revolute", axis=[0, 1, 0], lower=-1, upper=1, dry_friction=0.5, **link
-        ),
-        Body(
-            "lower", "upper", "revolute", axis=[0, 1, 0], lower=-1, upper=1, dry_friction=5, **link
-        ),
+        Body("upper", None, "revolute", dry_friction=0.5, **link),
+        Body("lower", "upper", "revolute", dry_friction=5, **link),
     ]
     dynamics = ContactDynamics(TreeSystem(bodies, [], joint_limits=True), 0.01)
     rng, gradient, shares = np.random.default_rng(0), FullCone(3.0), []
