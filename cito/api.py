@@ -43,6 +43,7 @@ def solve(
     max_iterations: int | None = None,
     tolerance: float | None = None,
     time_limit: float | None = None,
+    monotone: bool | None = None,
     initial_controls: ArrayLike | None = None,
     initial_states: ArrayLike | None = None,
     callback: Callback | None = None,
@@ -56,6 +57,7 @@ def solve(
         max_iterations: of "ddp" and "mpcc", in total.
         tolerance: of "ddp", relative decrease of the cost at which to stop [-].
         time_limit: wall clock [s].
+        monotone: of "ddp", whether only steps that lower the cost are accepted (they need not be).
         initial_controls: of "ddp", (N, nu); the problem's own by default.
         initial_states: of "ddp", (N+1, nx); starts multiple shooting.
         callback: of "ddp" and "miqp", called with each entry of the history.
@@ -74,6 +76,7 @@ def solve(
             "max_iterations": max_iterations,
             "tolerance": tolerance,
             "time_limit": time_limit,
+            "monotone": monotone,
             "initial_controls": initial_controls,
             "initial_states": initial_states,
             "callback": callback,
@@ -122,7 +125,7 @@ def _solve_ddp(problem: Problem, given: dict[str, Any]) -> Solution:
         raise ValueError(
             f"`gradient` must be a gradient or the name of one, got {type(gradient).__name__}"
         )
-    limits = ("max_iterations", "tolerance", "time_limit")
+    limits = ("max_iterations", "tolerance", "time_limit", "monotone")
     settings = DDPSettings(**{name: given.pop(name) for name in limits if name in given})
     return solve_ddp(problem, gradient, settings, **given)
 

@@ -206,6 +206,9 @@ def _add_solve(commands: Commands[Parser]) -> None:
         "--max-iterations", type=int, metavar="N", help="of ddp and mpcc, in total"
     )
     command.add_argument("--time-limit", type=float, metavar="S", help="wall clock [s]")
+    command.add_argument(
+        "--monotone", action="store_true", help="of ddp: accept only steps that lower the cost"
+    )
     command.add_argument("--out", metavar="DIR", help="save the solution there, as .npz")
     _add_json(command)
 

@@ -13,11 +13,10 @@ from cito.cli_output import output_folder, print_json, print_pairs
 from cito.cli_solve import GRADIENT_NUMBERS, task_parameters
 from cito.dynamics.gradients import Gradient
 from cito.dynamics.robot import Robot
-from cito.dynamics.types import Array
 from cito.mpc import MPC
-from cito.plan import Hold
+from cito.plan import joint_hold
+from cito.problems.legged import pose_errors
 from cito.problems.problem import Problem
-from cito.problems.robot_costs import BasePose
 from cito.problems.task_files import task_name
 from cito.realtime.clock import LockstepClock
 from cito.realtime.disturbance import Pull
@@ -30,7 +29,6 @@ from cito.visualization.motion import motion_of_run
 
 ROBOTS = ("self", "mujoco")
 PULLS = ("pull", "pull_time")  # settings of the simulator, unknown to the controller
-JOINT_STIFFNESS, JOINT_DAMPING = 30.0, 1.0  # beyond the end of a plan [N m/rad], [N m s/rad]
 
 
 def mpc(arguments: argparse.Namespace) -> int:
@@ -65,9 +63,8 @@ def mpc(arguments: argparse.Namespace) -> int:
     finally:
         plant.close()
     row = {"task": problem.name, "robot": arguments.robot, **summary.as_dict()}
-    row |= errors(problem, summary.final_state) | {
-        "mode_switches": motion_of_run(run_of(log)).mode_switches
-    }
+    errors = pose_errors(problem, summary.final_state)
+    row |= errors | {"mode_switches": motion_of_run(run_of(log)).mode_switches}
     if arguments.json:
         print_json(row)
     else:
@@ -122,14 +119,6 @@ def chosen_gradient(arguments: argparse.Namespace) -> Gradient | None:
     return gradient
 
 
-def joint_hold(problem: Problem, robot: Robot) -> Hold:
-    """Standing torques and joint stiffness, for what lies beyond the end of a plan."""
-    B = robot.system.actuation
-    assert B is not None and problem.initial_controls is not None
-    gains = -np.hstack([JOINT_STIFFNESS * B.T, JOINT_DAMPING * B.T])
-    return Hold(problem.start, problem.initial_controls[-1], gains)
-
-
 def plant_named(
     name: str, robot: Robot, problem: Problem, pull: Pull
 ) -> tuple[SelfRobot | MujocoRobot, dict[str, Any]]:
@@ -146,20 +135,6 @@ def plant_named(
     if name == "mujoco":
         return MujocoRobot(robot, friction=friction, pull=pulled), {}
     raise ValueError(f"--robot must be {' or '.join(ROBOTS)}, got {name!r}")
-
-
-def errors(problem: Problem, state: Array | None) -> dict[str, float]:
-    """Distance [m] and angle [rad] of the last state from the task's target pose."""
-    poses = [term for term in problem.costs if isinstance(term, BasePose)]
-    if state is None or not poses:
-        return {"position_error": float("nan"), "orientation_error": float("nan")}
-    goal = problem.start.copy()
-    goal[:7] = np.append(poses[-1].position, poses[-1].orientation)
-    difference = problem.dynamics.difference(goal, state)
-    return {
-        "position_error": float(np.linalg.norm(state[:3] - goal[:3])),
-        "orientation_error": float(np.linalg.norm(difference[3:6])),
-    }
 
 
 def told(row: Mapping[str, Any]) -> list[tuple[str, object]]:

@@ -142,6 +142,7 @@ def solver_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "solver": arguments.solver,
         "max_iterations": arguments.max_iterations,
         "time_limit": arguments.time_limit,
+        "monotone": arguments.monotone or None,
     }
     if arguments.gradient is not None or numbers:
         options["gradient"] = api.gradient_named(arguments.gradient or "adaptive", **numbers)

@@ -16,7 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cito.dynamics.base import Dynamics
+from cito.dynamics.robot import Robot
 from cito.dynamics.types import Array, as_array, as_vector
+from cito.problems.problem import Problem
+
+JOINT_STIFFNESS, JOINT_DAMPING = 30.0, 1.0  # of a robot that holds on [N m/rad], [N m s/rad]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +132,11 @@ class Plan:
         s = min(max(s, 0.0), float(len(self.controls)))
         k = int(np.floor(s + 1e-9))
         return k, max(s - k, 0.0) if k < len(self.controls) else 0.0
+
+
+def joint_hold(problem: Problem, robot: Robot) -> Hold:
+    """The start's torques and joint stiffness: what a robot does beyond the end of a plan."""
+    B = robot.system.actuation
+    assert B is not None and problem.initial_controls is not None
+    gains = -np.hstack([JOINT_STIFFNESS * B.T, JOINT_DAMPING * B.T])
+    return Hold(problem.start, problem.initial_controls[-1], gains)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cito.dynamics.robot import Robot
-from cito.dynamics.types import positive
+from cito.dynamics.types import Array, positive
 from cito.problems.costs import CostTerm, Knots
+from cito.problems.problem import Problem
 from cito.problems.robot_costs import (
     BasePose,
     BaseVelocity,
@@ -97,3 +98,18 @@ def joint_limit_costs(
         SoftLimit("position", position_weight, lower + room, upper - room, knots="all"),
         SoftLimit("velocity", velocity_weight, -fastest, fastest, knots="all"),
     )
+
+
+def pose_errors(problem: Problem, state: Array | None) -> dict[str, float]:
+    """How far a state (nx,) is from the task's target pose: `position_error` [m] and
+    `orientation_error` [rad]; NaN where the task has none, or there is no state."""
+    poses = [term for term in problem.costs if isinstance(term, BasePose)]
+    if state is None or not poses:
+        return {"position_error": float("nan"), "orientation_error": float("nan")}
+    goal = problem.start.copy()
+    goal[:7] = np.append(poses[-1].position, poses[-1].orientation)
+    apart = problem.dynamics.difference(goal, state)
+    return {
+        "position_error": float(np.linalg.norm(state[:3] - goal[:3])),
+        "orientation_error": float(np.linalg.norm(apart[3:6])),
+    }

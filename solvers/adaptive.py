@@ -82,6 +82,8 @@ class _Search:
         descent = self._descent
         ladder = kernels(self._settings, descent.neighbourhood(iterate).linearization.free_velocity)
         self._descend(iterate, ladder[::3], DESCENT_TOLERANCE, MAX_DESCENT, enough=np.inf)
+        if descent.settings.monotone:  # excursions go uphill
+            return self._finish()
         for kernel in ladder[::2]:
             self._excursion(kernel, iterate)
         unsuccessful = 0  # kernels that were tried from the present best iterate without success

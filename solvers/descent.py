@@ -20,22 +20,28 @@ Callback = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class DDPSettings:
-    """When to stop.
+    """When to stop, and what to accept on the way.
 
     Args:
         max_iterations: linearizations, each with its backward and forward passes.
         tolerance: relative decrease (and expected decrease) of the cost below which to stop.
         time_limit: wall clock [s].
+        monotone: whether only steps that lower the cost are accepted. Otherwise a strategy may go
+            uphill for a while, the best iterate being kept: a way out where every direction that
+            promises a decrease first costs something.
     """
 
     max_iterations: int = 5000
     tolerance: float = 1e-9
     time_limit: float = np.inf
+    monotone: bool = False
 
     def __post_init__(self) -> None:
         whole_number("max_iterations", self.max_iterations, 0)
         positive("tolerance", self.tolerance)
         duration("time_limit", self.time_limit)
+        if not isinstance(self.monotone, bool):
+            raise ValueError(f"`monotone` must be True or False, got {self.monotone!r:.80}")
 
 
 class LimitReached(Exception):

@@ -23,7 +23,8 @@ class FixedGradient:
 
     Args:
         gradient: the contact gradient.
-        uphill_steps: how many such steps may follow each other; 0 makes the method monotone.
+        uphill_steps: how many such steps may follow each other; none where the descent's settings
+            ask for a monotone method.
         uphill: how many times the best merit such a step may cost.
     """
 
@@ -34,6 +35,7 @@ class FixedGradient:
     def run(self, descent: Descent, iterate: Iterate) -> Status:
         """Iterate until converged or stalled."""
         best_merit, uphill_in_a_row, level = float("inf"), 0, 0
+        allowed = 0 if descent.settings.monotone else self.uphill_steps
         while True:
             neighbourhood = descent.neighbourhood(iterate)
             merit = neighbourhood.current_merit
@@ -56,7 +58,7 @@ class FixedGradient:
                 return Status.NO_GRADIENT if blind else Status.CONVERGED
             full = trials[0].full
             limit = best_merit + (self.uphill - 1) * abs(best_merit)
-            if uphill_in_a_row >= self.uphill_steps or full is None or full.merit > limit:
+            if uphill_in_a_row >= allowed or full is None or full.merit > limit:
                 return Status.STALLED
             uphill_in_a_row += 1
             iterate = descent.accept(full, "uphill", trials[0]._replace(alpha=1.0))

@@ -53,7 +53,7 @@ class SelfRobot:
         if pull is not None and not self._joints.floating:
             raise ValueError("`pull` acts on a base that is free, this robot has none")
         self._pull = pull
-        system = model.system if pull is None else _with_forces_on_base(model.system)
+        system = model.system if pull is None else with_forces_on_base(model.system)
         if friction is None:
             friction = 0.8 if model.friction is None else model.friction
         self.dynamics = ContactDynamics(system, time_step, friction, threads=threads)
@@ -119,7 +119,7 @@ class SelfRobot:
         return np.append(torque, rotation_matrix(self.state[3:7]).T @ force)
 
 
-def _with_forces_on_base(system: TreeSystem) -> TreeSystem:
+def with_forces_on_base(system: TreeSystem) -> TreeSystem:
     """The system with three more controls: a force on the base, in the base's frame [N]."""
     assert system.actuation is not None
     force = np.eye(len(system.actuation), 3)
