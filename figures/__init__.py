@@ -10,7 +10,7 @@ import importlib
 from pathlib import Path
 
 FIGURES: dict[str, str] = {
-    **{str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4)},
+    **{str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4, 12, 13, 14)},
     "arms": "cito.figures.arms",
     "scaling": "cito.figures.scaling",
     "adjoint": "cito.figures.adjoint",
@@ -20,6 +20,9 @@ SUMMARIES = {
     "2": "the central path of one planar contact in each of its regimes",
     "3": "sensitivities of a contact as its free velocity sweeps the modes",
     "4": "what the offset delta does to the relaxed normal law",
+    "12": "a quadruped reaches base poses: mean objective in closed loop, by gradient",
+    "13": "a quadruped that leans: cost over iterations by gradient and by acceptance rule",
+    "14": "what pulls a standing quadruped survives, by gradient, force and direction",
     "arms": "arms that throw and hit a ball; motions and parameters by gradient and by CMA-ES",
     "scaling": "time of a step and its Jacobians over the size of the robot, beside MuJoCo",
     "adjoint": "memory and time of the gradient of a motion over its length, beside autodiff",

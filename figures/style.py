@@ -36,6 +36,7 @@ ADAPTIVE = Look("adaptive", "#D55E00", "D", (0, (4, 1, 1, 1)))
 RANDOMIZED_0 = Look("randomized, zeroth order", "#CC79A7", "v", "-", 1.1)
 RANDOMIZED_1 = Look("randomized, first order", "#8A4FBF", "P", "-", 1.1)
 OPTIMUM = Look("mixed-integer optimum", "#009E73", "*", (0, (3, 1.5)), 2.4)
+LOOKS = {"exact": EXACT, "signorini": SIGNORINI, "full-cone": FULL_CONE, "adaptive": ADAPTIVE}
 
 MODE_NAMES = ("separating", "sliding", "clamping")
 MODE_SHADES = ("#F0F0F0", "#B4B4B4", "#5E5E5E")

@@ -408,6 +408,7 @@ def test_better_start_is_kept():
         ("max_iterations", lambda p: DDPSettings(max_iterations=-1)),
         ("max_iterations", lambda p: DDPSettings(max_iterations=1.5)),
         ("tolerance", lambda p: DDPSettings(tolerance=0)),
+        ("monotone", lambda p: DDPSettings(monotone=1)),
         ("time_limit", lambda p: DDPSettings(time_limit=0)),
         ("time_limit", lambda p: DDPSettings(time_limit=np.nan)),
         ("ladder", lambda p: Adaptive(ladder=(0.1, -1))),
