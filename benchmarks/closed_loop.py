@@ -24,10 +24,10 @@ from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.conversions import rotation_matrix
 from cito.dynamics.gradients import Exact, FullCone, Gradient, Signorini
 from cito.dynamics.robot import Robot
-from cito.dynamics.types import Array
+from cito.dynamics.types import Array, IntArray
 from cito.mpc import MPC
 from cito.plan import joint_hold
-from cito.problems.legged import pose_errors
+from cito.problems.legged import pose_errors, robot_of
 from cito.problems.problem import Problem
 from cito.problems.robots import load_robot
 from cito.realtime.disturbance import Pull
@@ -109,7 +109,7 @@ def outcome(experiment: Mapping[str, Any]) -> dict[str, Any]:
 def run(experiment: Experiment) -> Outcome:
     """Run a closed loop to its end."""
     problem = api.make(experiment.task, **experiment.parameters)
-    robot: Robot = problem.dynamics.system  # type: ignore[attr-defined]
+    robot = robot_of(problem)
     controller = MPC(
         problem,
         experiment.iterations,
@@ -155,7 +155,7 @@ class _Loop:
     failed: int = 0
     costs: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
-    modes: list[Array] = field(default_factory=list)
+    modes: list[IntArray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.x = self.problem.start
@@ -163,7 +163,7 @@ class _Loop:
         assert isinstance(model, ContactDynamics)
         self._plant = model
         if self.pull.force.any():
-            system = with_forces_on_base(model.system.system)  # type: ignore[attr-defined]
+            system = with_forces_on_base(robot_of(self.problem).system)
             self._plant = ContactDynamics(system, model.time_step, model.friction)
 
     def tick(self, controller: MPC, k: int) -> bool:

@@ -80,11 +80,15 @@ def _made(
     function: Callable[[Experiment], Outcome], missing: Mapping[Path, Experiment], jobs: int
 ) -> Iterator[tuple[Path, Outcome]]:
     """The missing outcomes in the order in which they come."""
-    calls = [delayed(_kept)(function, experiment, str(file)) for file, experiment in missing.items()]
+    calls = [
+        delayed(_kept)(function, experiment, str(file)) for file, experiment in missing.items()
+    ]
     if jobs == 1 or len(calls) < 2:
         made: Any = (call(*args, **named) for call, args, named in calls)
     else:
-        made = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(calls)
+        made = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")(
+            calls
+        )
     for file, outcome in made:
         yield Path(file), outcome
 

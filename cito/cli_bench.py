@@ -69,7 +69,8 @@ def figure(arguments: argparse.Namespace) -> int:
     folder = output_folder("--out", arguments.out)
     files = []
     for name in names:
-        with _status(f"figure {name} ...", arguments.json):
+        told = figures.FIGURES[name] in figures.WITH_PROGRESS  # by bars of their own
+        with _status(f"figure {name} ...", arguments.json or told):
             files += [str(file) for file in figures.make(name, folder, arguments.quick)]
     if arguments.json:
         print_json({"files": files})

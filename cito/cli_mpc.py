@@ -15,7 +15,7 @@ from cito.dynamics.gradients import Gradient
 from cito.dynamics.robot import Robot
 from cito.mpc import MPC
 from cito.plan import joint_hold
-from cito.problems.legged import pose_errors
+from cito.problems.legged import pose_errors, robot_of
 from cito.problems.problem import Problem
 from cito.problems.task_files import task_name
 from cito.realtime.clock import LockstepClock
@@ -70,18 +70,6 @@ def mpc(arguments: argparse.Namespace) -> int:
     else:
         print_pairs(told(row))
     return 1 if summary.stopped else 0
-
-
-def robot_of(problem: Problem) -> Robot:
-    """The robot of a task.
-
-    Raises:
-        ValueError: the task is about something else.
-    """
-    robot = getattr(problem.dynamics, "system", None)
-    if not isinstance(robot, Robot):
-        raise ValueError(f"task {problem.name!r} is not about a robot, which `cito mpc` needs")
-    return robot
 
 
 def split_pull(assignments: Sequence[str]) -> tuple[list[str], Pull]:

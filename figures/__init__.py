@@ -15,6 +15,7 @@ FIGURES: dict[str, str] = {
     "scaling": "cito.figures.scaling",
     "adjoint": "cito.figures.adjoint",
 }
+WITH_PROGRESS = tuple(f"cito.figures.figure_{n}" for n in (12, 14))  # show their own
 SUMMARIES = {
     "1": "three planar tasks under several gradients: paths, impulses, convergence",
     "2": "the central path of one planar contact in each of its regimes",

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import ScalarFormatter
 
 from cito.benchmarks.closed_loop import METHODS, RHO, Experiment, outcome
 from cito.dynamics.types import Array
@@ -82,7 +83,8 @@ def planar_offsets(count: int, radius: float, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     angle, share = rng.uniform(0, 2 * np.pi, count), np.sqrt(rng.uniform(0, 1, count))
     planar = radius * share * np.array([np.cos(angle), np.sin(angle), np.zeros(count)])
-    return np.round(planar.T, 6)
+    places: Array = np.round(planar.T, 6)
+    return places
 
 
 def experiments(made: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Experiment]]:
@@ -90,8 +92,9 @@ def experiments(made: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Experime
     for group, amount, parameters in targets(made):
         for method in made["methods"]:
             named = {"group": group, "amount": amount, "method": method, **_flat(parameters)}
-            yield named, Experiment(
-                made["task"], parameters, method, made["ticks"], made["iterations"]
+            yield (
+                named,
+                Experiment(made["task"], parameters, method, made["ticks"], made["iterations"]),
             )
 
 
@@ -141,7 +144,7 @@ def _draw_group(axes: Axes, table: Table) -> None:
             runs_ = table.where(amount=amount, method=method)
             costs, fell = runs_.numbers("objective_mean"), np.isfinite(runs_.numbers("fell"))
             look, x = style.LOOKS[method], i + (j - (len(methods) - 1) / 2) * width
-            spread = np.linspace(-0.28, 0.28, len(costs)) * width if len(costs) > 1 else [0.0]
+            spread = 0.56 * width * (np.arange(len(costs)) / max(len(costs) - 1, 1) - 0.5)
             for hollow in (False, True):
                 axes.plot(
                     (x + spread)[fell == hollow], costs[fell == hollow], linestyle="",
@@ -153,6 +156,8 @@ def _draw_group(axes: Axes, table: Table) -> None:
                 capsize=2.5, linewidth=1.4, markeredgewidth=2,
             )  # fmt: skip
     axes.set_yscale("log")
+    for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        formatter(ScalarFormatter())
     axes.set_xticks(range(len(amounts)), [f"{amount:g}" for amount in amounts])
     axes.grid(True, axis="y", which="both")
 

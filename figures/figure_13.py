@@ -28,11 +28,12 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from cito.benchmarks.closed_loop import METHODS, RHO
-from cito.dynamics import Exact
+from cito.dynamics import ContactDynamics, Exact
 from cito.figures import runs, style
 from cito.mpc import MPC
 from cito.plan import joint_hold
 from cito.problems import make as make_problem
+from cito.problems.legged import robot_of
 from cito.problems.problem import Problem
 from cito.solvers import Adaptive, Solution, solve_ddp
 from cito.solvers.descent import DDPSettings
@@ -85,7 +86,8 @@ def leaning_problem() -> Problem:
     """The problem from where the exact gradient leans, with the plan of that moment as a guess."""
     problem = make_problem(TASK, target=TARGET)
     dynamics, x = problem.dynamics, problem.start
-    hold = joint_hold(problem, dynamics.system)  # type: ignore[attr-defined]
+    assert isinstance(dynamics, ContactDynamics)
+    hold = joint_hold(problem, robot_of(problem))
     controller = MPC(problem, UPDATE, gradient=Exact(), hold=hold)
     for k in range(LEANING):
         t = k * dynamics.time_step

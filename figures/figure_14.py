@@ -54,15 +54,18 @@ def experiments(made: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Experime
                 force = np.round(level * np.array([np.cos(angle), np.sin(angle), 0.0]), 6)
                 for method in made["methods"]:
                     named = {"method": method, "level": level, "direction": k, "angle": angle}
-                    yield named, Experiment(
-                        made["task"],
-                        {"target": list(made["target"])},
-                        method,
-                        made["ticks"],
-                        made["iterations"],
-                        pull=force.tolist(),
-                        pull_time=list(made["pull_time"]),
-                        until_fall=True,
+                    yield (
+                        named,
+                        Experiment(
+                            made["task"],
+                            {"target": list(made["target"])},
+                            method,
+                            made["ticks"],
+                            made["iterations"],
+                            pull=force.tolist(),
+                            pull_time=list(made["pull_time"]),
+                            until_fall=True,
+                        ),
                     )
 
 

@@ -100,6 +100,18 @@ def joint_limit_costs(
     )
 
 
+def robot_of(problem: Problem) -> Robot:
+    """The robot of a task.
+
+    Raises:
+        ValueError: the task is about something else.
+    """
+    robot = getattr(problem.dynamics, "system", None)
+    if not isinstance(robot, Robot):
+        raise ValueError(f"task {problem.name!r} is not about a robot, which is needed here")
+    return robot
+
+
 def pose_errors(problem: Problem, state: Array | None) -> dict[str, float]:
     """How far a state (nx,) is from the task's target pose: `position_error` [m] and
     `orientation_error` [rad]; NaN where the task has none, or there is no state."""

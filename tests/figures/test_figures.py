@@ -214,7 +214,8 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_unknown_figure_is_named() -> None:
     with pytest.raises(
-        ValueError, match="`name` must be one of 1, 2, 3, 4, 12, 13, 14, arms, scaling, adjoint, got '99'"
+        ValueError,
+        match="`name` must be one of 1, 2, 3, 4, 12, 13, 14, arms, scaling, adjoint, got '99'",
     ):
         figures.make("99", Path("nowhere"))
 
