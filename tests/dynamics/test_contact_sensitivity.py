@@ -31,6 +31,12 @@ def central_differences(function, x, step):
     return np.stack(columns, axis=1)
 
 
+def reach(A):
+    """Orthonormal columns that span the range of A."""
+    values, vectors = np.linalg.eigh(A)
+    return vectors[:, values > 1e-10 * values[-1]]
+
+
 def assert_close(got, wanted, scale, tolerance=1e-6):
     assert np.abs(got - wanted).max(initial=0) <= tolerance * scale
 
@@ -81,13 +87,19 @@ def test_relaxed_sensitivity_is_the_derivative_of_the_relaxed_point(law):
         def impulse(b=None, mu=None, problem=problem, gradient=gradient, hard=hard, eps=eps):
             return replaced(problem, b, mu).relax(gradient, hard, smoothing=eps).impulse
 
-        db = central_differences(lambda b: impulse(b=b), problem.b, step)
+        # Sticking contacts that are redundant hold no b out of their reach, nor are they unique.
+        U = reach(problem.A) if law is Signorini else np.eye(len(problem.b))
+
+        def moved(y, problem=problem, U=U, impulse=impulse):
+            return U.T @ impulse(b=problem.b + U @ y)
+
+        db = central_differences(moved, np.zeros(U.shape[1]), step)
         noise = 1e-14 * np.abs(impulse()).max() / step
-        assert_close(D.db, db, np.abs(D.db).max() + noise / 1e-6)
+        assert_close(U.T @ D.db @ U, db, np.abs(D.db).max() + noise / 1e-6)
         friction = problem.mu > 1e-3
-        dmu = central_differences(lambda mu: impulse(mu=np.abs(mu)), problem.mu, 1e-6)
+        dmu = U.T @ central_differences(lambda mu: impulse(mu=np.abs(mu)), problem.mu, 1e-6)
         scale = max(np.abs(D.dmu).max(), np.abs(impulse()).max())
-        assert_close(D.dmu[:, friction], dmu[:, friction], scale)
+        assert_close((U.T @ D.dmu)[:, friction], dmu[:, friction], scale)
     assert compared >= 40
 
 
