@@ -236,7 +236,16 @@ def _add_mpc(commands: Commands[Parser]) -> None:
     )
     command.add_argument("--iterations", type=int, default=2, metavar="N", help="of a plan (2)")
     command.add_argument(
-        "--delay", type=float, default=0.0, metavar="S", help="to compensate: solve time (0)"
+        "--delay",
+        type=float,
+        metavar="S",
+        help="to compensate: solve time (0 on self, else 10 ms and at most 0.8 of a plan's period)",
+    )
+    command.add_argument(
+        "--no-priority",
+        dest="priority",
+        action="store_false",
+        help="of mujoco: do not ask for real-time priorities",
     )
     command.add_argument("--out", metavar="DIR", help="keep the log there")
     _add_json(command)

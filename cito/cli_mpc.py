@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import ExitStack
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,15 +20,18 @@ from cito.problems.legged import pose_errors, robot_of
 from cito.problems.problem import Problem
 from cito.problems.task_files import task_name
 from cito.realtime.clock import LockstepClock
+from cito.realtime.controller import Controller
 from cito.realtime.disturbance import Pull
 from cito.realtime.loop import run
 from cito.realtime.mujoco_robot import MujocoRobot
+from cito.realtime.remote_controller import RemoteController
 from cito.realtime.run_file import run_of
 from cito.realtime.run_log import RunLog
 from cito.realtime.self_robot import SelfRobot
 from cito.visualization.motion import motion_of_run
 
 ROBOTS = ("self", "mujoco")
+SOLVE_TIME = 0.01  # what a plan takes, about [s]
 PULLS = ("pull", "pull_time")  # settings of the simulator, unknown to the controller
 
 
@@ -37,20 +41,25 @@ def mpc(arguments: argparse.Namespace) -> int:
     own, pull = split_pull(arguments.set)
     problem = api.make(task, **task_parameters(task, own))
     robot = robot_of(problem)
+    solver_rate = arguments.rate or 1 / problem.dynamics.time_step
     controller = MPC(
         problem,
         arguments.iterations,
         gradient=chosen_gradient(arguments),
         hold=joint_hold(problem, robot),
-        delay=arguments.delay,
+        delay=chosen_delay(arguments, solver_rate),
     )
-    plant, options = plant_named(arguments.robot, robot, problem, pull)
     out = None if arguments.out is None else output_folder("--out", arguments.out)
     log = RunLog() if out is None else RunLog(out / f"{problem.name}.run")
-    solver_rate = arguments.rate or 1 / problem.dynamics.time_step
-    try:
+    with ExitStack() as stack:
+        plant, options = plant_named(arguments.robot, robot, problem, pull, arguments.priority)
+        stack.callback(plant.close)
+        planner: Controller = controller
+        if arguments.robot != "self":
+            planner = RemoteController(controller, priority=priorities(arguments.priority).solver)
+            stack.callback(planner.close)
         summary = run(
-            controller,
+            planner,
             plant,
             arguments.duration,
             max(arguments.control_rate, solver_rate),
@@ -60,8 +69,6 @@ def mpc(arguments: argparse.Namespace) -> int:
             about={"task": problem.name, "parameters": dict(problem.parameters)},
             **options,
         )
-    finally:
-        plant.close()
     row = {"task": problem.name, "robot": arguments.robot, **summary.as_dict()}
     errors = pose_errors(problem, summary.final_state)
     row |= errors | {"mode_switches": motion_of_run(run_of(log)).mode_switches}
@@ -107,8 +114,29 @@ def chosen_gradient(arguments: argparse.Namespace) -> Gradient | None:
     return gradient
 
 
+def chosen_delay(arguments: argparse.Namespace, solver_rate: float) -> float:
+    """From measurement to the moment at which a plan applies [s]: of a robot on a clock of its own
+    about the time of a solve, at most 0.8 of the time between two."""
+    if arguments.delay is not None:
+        return float(arguments.delay)
+    return 0.0 if arguments.robot == "self" else min(SOLVE_TIME, 0.8 / solver_rate)
+
+
+class Priorities(NamedTuple):
+    """Of SCHED_FIFO: the robot before the loop before the solver; None: as the scheduler likes."""
+
+    robot: int | None
+    loop: int | None
+    solver: int | None
+
+
+def priorities(wanted: bool) -> Priorities:
+    """What is asked for; the operating system may refuse, and the log tells."""
+    return Priorities(30, 20, 19) if wanted else Priorities(None, None, None)
+
+
 def plant_named(
-    name: str, robot: Robot, problem: Problem, pull: Pull
+    name: str, robot: Robot, problem: Problem, pull: Pull, priority: bool
 ) -> tuple[SelfRobot | MujocoRobot, dict[str, Any]]:
     """The simulator, and how the loop runs with it.
 
@@ -121,7 +149,9 @@ def plant_named(
         plant = SelfRobot(robot, friction=friction, pull=pulled)
         return plant, {"inline": True, "clock": LockstepClock()}
     if name == "mujoco":
-        return MujocoRobot(robot, friction=friction, pull=pulled), {}
+        first, second, _ = priorities(priority)
+        mujoco = MujocoRobot(robot, friction=friction, pull=pulled, priority=first)
+        return mujoco, {"priority": second}
     raise ValueError(f"--robot must be {' or '.join(ROBOTS)}, got {name!r}")
 
 
@@ -136,8 +166,20 @@ def told(row: Mapping[str, Any]) -> list[tuple[str, object]]:
         ("fell", "yes" if row["fell"] else "no"),
         ("solve", f"{1e3 * row['solve_p50']:.2f} ms, 99 %: {1e3 * row['solve_p99']:.2f} ms"),
         ("period", f"99 %: {1e3 * row['period_p99']:.2f} ms"),
-        ("missed deadlines", f"{row['missed_deadlines']} of {row['ticks']}"),
+        ("missed deadlines", missed(row)),
         ("safety layer", f"acted {row['safety_events']} times"),
         *([("stopped", row["stopped"])] if row["stopped"] else []),
         *([("log", row["log"])] if row["log"] else []),
     ]
+
+
+def missed(row: Mapping[str, Any]) -> str:
+    """The deadlines that were missed, and what was taken from the loop meanwhile."""
+    text = f"{row['missed_deadlines']} of {row['ticks']}"
+    if not row["missed_deadlines"]:
+        return text
+    return (
+        f"{text}, {row['unexplained_deadlines']} while nothing was taken from the loop "
+        f"({row['stolen_time']:.2f} s stolen, {row['involuntary_switches']} switches; load "
+        f"{row['load']:.1f})"
+    )

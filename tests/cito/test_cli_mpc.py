@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from cito.cli import main
+from cito.cli import main, parser
+from cito.cli_mpc import SOLVE_TIME, chosen_delay
 
 FIELDS = (
     "objective_mean",
@@ -44,6 +45,27 @@ def test_a_pull_moves_the_robot(capsys):
     _, still = outcome(capsys, "stand", "--duration", "0.4")
     _, pulled = outcome(capsys, "stand", "--duration", "0.4", *pull)
     assert pulled["position_error"] > 2 * still["position_error"]
+
+
+def test_mujoco_runs_on_a_clock_of_its_own(capsys):
+    given = ("stand", "--robot", "mujoco", "--duration", "0.5", "--rate", "40")
+    status, row = outcome(capsys, *given)
+    assert status == 0 and all(field in row for field in FIELDS)
+    assert 0.4 < row["duration"] < 0.6 and not row["fell"] and row["failed_solves"] == 0
+    assert row["solves"] > 5 and "priority" in row["granted"]
+    assert row["unexplained_deadlines"] <= row["missed_deadlines"]
+    assert row["position_error"] < 0.05
+
+
+def test_the_delay_is_less_than_the_time_between_two_plans():
+    for arguments, delay in (
+        (["stand"], 0.0),
+        (["stand", "--robot", "mujoco"], SOLVE_TIME),
+        (["stand", "--robot", "mujoco", "--delay", "0.003"], 0.003),
+    ):
+        assert chosen_delay(parser().parse_args(["mpc", *arguments]), 40.0) == delay
+    fast = parser().parse_args(["mpc", "stand", "--robot", "mujoco"])
+    assert chosen_delay(fast, 100.0) == pytest.approx(0.008)
 
 
 @pytest.mark.parametrize(
