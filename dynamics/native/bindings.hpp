@@ -124,5 +124,6 @@ void bind_symbolic(nb::module_ &m);
 void bind_shapes(nb::module_ &m);
 void bind_solver(nb::module_ &m);
 void bind_tree(nb::module_ &m);
+void bind_soft(nb::module_ &m);
 
 }  // namespace cito

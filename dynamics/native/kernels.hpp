@@ -31,6 +31,16 @@ struct Kernels {
   // --- shapes, at a point in the frame of the body that carries it, or of the world: shapes.inc
   void (*signed_distance)(const Shape &, const double *x, Distance &);
 
+  // --- points of soft bodies, matrices component first (D,D,m), R in and out: soft.inc
+  void (*soft_local_2)(std::size_t m, const double *F, const double *A, double *R, double *P, double *psi);
+  void (*soft_local_3)(std::size_t m, const double *F, const double *A, double *R, double *P, double *psi);
+  void (*soft_gains_2)(std::size_t m, const double *F, const double *A, const double *R, double *G);
+  void (*soft_gains_3)(std::size_t m, const double *F, const double *A, const double *R, double *G);
+  void (*soft_derivative_2)(std::size_t m, const double *Z, const double *A, const double *R, const double *G,
+                            bool stress, double *out);
+  void (*soft_derivative_3)(std::size_t m, const double *Z, const double *A, const double *R, const double *G,
+                            bool stress, double *out);
+
   // --- kinematic tree: the callbacks of a System over a Tree
   std::size_t (*tree_workspace)(const Tree &);
   decltype(System::terms) tree_terms;

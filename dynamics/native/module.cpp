@@ -15,4 +15,5 @@ NB_MODULE(_native, m) {
   cito::bind_solver(m);
   cito::bind_shapes(m);
   cito::bind_tree(m);
+  cito::bind_soft(m);
 }

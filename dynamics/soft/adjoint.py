@@ -3,7 +3,7 @@
 At rest dE/dx_f = 0 on the free vertices. With L(x) a loss of the pose, g = dL/dx, H = d2E/dx2:
 
     H_ff z = g_f
-    dL/dA_e = w_e sym( R' Z + F' dR(Z A) ),   Z = G z          (z is zero on held vertices)
+    dL/dA_p = w_p sym( R' Z + F' dR(Z A) ),   Z = G z          (z is zero on held vertices)
     dL/dx_h = g_h - H_hf z
 
 H is never formed. As H = K - G' w A dR/dM A G and the last term is positive semidefinite and less
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cito.dynamics.soft.body import Energy, SoftBody, positions_out
-from cito.dynamics.soft.polar import product, rotation_derivative
+from cito.dynamics.soft.polar import rotation_change, transposed_product
 from cito.dynamics.types import Array, positive, whole_number
 
 Method = Literal["conjugate", "fixed-point"]
@@ -106,8 +106,8 @@ def transposed(
     d, m = body.d, body.m
     b = z.shape[2]
     Z = body.deformation(z)
-    dR = rotation_derivative(at.R, gains, product(Z, A))
-    P = product(at.R, Z, transpose=True) + product(at.F, dR, transpose=True)
+    dR = rotation_change(Z, A, at.R, gains)
+    P = transposed_product(at.R, Z) + transposed_product(at.F, dR)
     by_actuation = (0.5 * (P + P.swapaxes(0, 1))).reshape(d, d, m, b)
     by_actuation *= body.weights[:, None]
     by_held = (g - body.hessian(z, A, at.R, gains))[:, body.held]

@@ -1,10 +1,11 @@
 """An actuated soft body: the shape-targeting energy, its gradient and its Hessian.
 
-    E(x, A) = sum_e  w_e / 2  min over R_e in SO(d) of || F_e(x) - R_e A_e ||^2  -  sum_i f_i . x_i
+    E(x, A) = sum_p  w_p / 2  min over R_p in SO(d) of || F_p(x) - R_p A_p ||^2  -  sum_i f_i . x_i
 
-Each element wants the shape A_e (symmetric: the stretch that actuation asks for) and does not mind
-how it is turned. R_e is the rotation nearest to M_e = F_e A_e, w_e = stiffness * volume [J]. Some
-vertices are held by bones and are no unknowns. With G of the mesh, F = G x, at the best R:
+At each of the mesh's m points p the material wants the shape A_p (symmetric: the stretch that
+actuation asks for) and does not mind how it is turned. R_p is the rotation nearest to F_p A_p,
+w_p = stiffness * volume [J]. Some vertices are held by bones and are no unknowns. With G of the
+mesh, F = G x, at the best R:
 
     dE/dx    = G' w (F - R A) - f
     d2E/dx2  = G' w (I - A dR/dM A) G  =  K - G' w A dR/dM A G,        K = G' w G
@@ -27,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import SuperLU, splu
 
 from cito.dynamics.soft.mesh import Indices, Mesh
-from cito.dynamics.soft.polar import gain, product, rotation, rotation_derivative
+from cito.dynamics.soft.polar import gains, local_step, stress_change
 from cito.dynamics.types import Array, as_array, as_vector
 
 
@@ -46,7 +47,7 @@ class SoftBody:
     Args:
         mesh: the reference shape.
         held: vertices that bones hold, at least d of them, (k,).
-        stiffness: of the material, one number or (m,), > 0 [Pa] ([N/m] in 2-D).
+        stiffness: of the material, one number or (m,), at each point, > 0 [Pa] ([N/m] in 2-D).
         load: dead forces on the vertices, (n, d) [N]; none by default.
 
     Raises:
@@ -64,13 +65,13 @@ class SoftBody:
         if not isinstance(mesh, Mesh):
             raise ValueError(f"`mesh` must be a Mesh, got {type(mesh).__name__}")
         n, d = mesh.vertices.shape
-        self.mesh, self.n, self.d, self.m = mesh, n, d, len(mesh.elements)
+        self.mesh, self.n, self.d, self.m = mesh, n, d, len(mesh.points)
         self.held = _checked_held(held, mesh)
         self.free: Indices = np.setdiff1d(np.arange(n), self.held)
         moduli = as_vector("stiffness", stiffness, self.m)
         if (moduli <= 0).any():
             raise ValueError(f"`stiffness` must be > 0, got {moduli.min():g}")
-        self.weights = moduli * mesh.volumes
+        self.weights = moduli * mesh.weights
         forces = np.zeros((n, d)) if load is None else as_array("load", load, (n, d))
         self._load = np.ascontiguousarray(forces.T)[:, :, None]
         self._G = mesh.gradient_operator
@@ -105,9 +106,8 @@ class SoftBody:
         """E and dE/dx; `near` (d, d, m b) are rotations to start from."""
         b = x.shape[2]
         F = self.deformation(x)
-        R = rotation(product(F, A), near)
-        P = F - product(R, A)
-        elastic = 0.5 * self.weights @ (P**2).sum(axis=(0, 1)).reshape(self.m, b)
+        R, P, energy = local_step(F, A, near)
+        elastic = self.weights @ energy.reshape(self.m, b)
         value = elastic - (self._load * x).sum(axis=(0, 1))
         return Energy(value, self.forces(P) - self._load, F, R)
 
@@ -119,12 +119,11 @@ class SoftBody:
 
     def curvature(self, F: Array, R: Array, A: Array) -> Array:
         """What `hessian` needs of a pose: the gains of dR/dM."""
-        return gain(R, product(F, A))
+        return gains(F, A, R)
 
     def hessian(self, z: Array, A: Array, R: Array, gains: Array) -> Array:
         """d2E/dx2 z, (d, n, b) -> (d, n, b)."""
-        Z = self.deformation(z)
-        return self.forces(Z - product(rotation_derivative(R, gains, product(Z, A)), A))
+        return self.forces(stress_change(self.deformation(z), A, R, gains))
 
     # --- arrays as users have them
 

@@ -1,6 +1,6 @@
 """Quasi-static equilibrium: min over x of E(x, A) with the vertices at the bones given.
 
-Projective dynamics takes turns: at fixed x the nearest rotations R (local, element by element), at
+Projective dynamics takes turns: at fixed x the nearest rotations R (local, point by point), at
 fixed R the quadratic energy's minimum, one solve with the constant K (global). That is
 
     x+ = x - K^-1 dE/dx(x),

@@ -1,8 +1,14 @@
-"""Meshes of triangles (2-D) and tetrahedra (3-D) in their reference shape, and their refinement.
+"""Meshes of triangles (2-D) and tetrahedra (3-D), linear or quadratic, and their refinement.
 
-On a simplex with reference vertices X_0 .. X_d a map x is linear: F = sum_a x_a g_a' with the
-constant gradients g_a of the barycentric coordinates, the rows of [X_1 - X_0, ...]^-1 and minus
-their sum.
+On a simplex with corners X_0 .. X_d let l_a(X) be the barycentric coordinates and g_a their
+constant gradients, the rows of [X_1 - X_0, ...]^-1 and minus their sum. A map x has the gradient
+
+    linear        F = sum_a x_a g_a'
+    quadratic     F = sum_a x_a (4 l_a - 1) g_a' + sum_{a<b} x_ab 4 (l_a g_b + l_b g_a)'
+
+with x_ab at the middles of the edges. Energies sum over points of quadrature: one in the middle of
+a linear element, d+1 in a quadratic one, which is exact for what is quadratic in F. Linear elements
+bend too stiffly (a bar with four of them across by a tenth), quadratic ones hardly.
 """
 
 from __future__ import annotations
@@ -21,17 +27,23 @@ from cito.dynamics.types import Array, as_array, freeze
 Indices = NDArray[np.int64]
 
 
+# Barycentric coordinates of the points of a quadratic element: one large, d small ones.
+INNER = {2: (2 / 3, 1 / 6), 3: ((5 + 3 * 5**0.5) / 20, (5 - 5**0.5) / 20)}
+
+
 @dataclass(frozen=True, eq=False)
 class Mesh:
     """A mesh of triangles or tetrahedra.
 
     Args:
-        vertices: X, (n, d) with d = 2 or 3, reference positions [m].
-        elements: (m, d+1), numbers of the vertices of each element, positively oriented.
+        vertices: X, (n, d) with d = 2 or 3, reference positions [m]; of a quadratic mesh with the
+            middles of edges.
+        elements: numbers of each element's vertices: its d+1 corners, positively oriented, and
+            in a quadratic mesh the middles of its edges 01, 02, (03,) 12, (13, 23).
 
     Raises:
         ValueError: wrong shapes, numbers of vertices that do not exist, an element without volume
-            or inside out, a vertex that no element has.
+            or inside out, a vertex that no element has, an edge's vertex not in its middle.
     """
 
     vertices: Array
@@ -51,11 +63,25 @@ class Mesh:
                 f"`elements` must have a positive volume, element {flat[0]} has "
                 f"{self.volumes[flat[0]]:g}"
             )
+        for k, (a, b) in enumerate(self._pairs if self.order == 2 else ()):
+            middle = X[self.elements[:, [a, b]]].mean(axis=1)
+            if np.abs(X[self.elements[:, d + 1 + k]] - middle).max() > 1e-9 * self.size:
+                raise ValueError("`vertices` on edges must be in the middle of straight ones")
 
     @property
     def dimension(self) -> int:
         """d: 2 or 3."""
         return int(self.vertices.shape[1])
+
+    @property
+    def order(self) -> int:
+        """1 linear, 2 quadratic."""
+        return 1 if self.elements.shape[1] == self.dimension + 1 else 2
+
+    @property
+    def corners(self) -> Indices:
+        """(ne, d+1)."""
+        return self.elements[:, : self.dimension + 1]
 
     @cached_property
     def size(self) -> float:
@@ -64,30 +90,53 @@ class Mesh:
 
     @cached_property
     def volumes(self) -> Array:
-        """Volume [m^3] (area [m^2] in 2-D) of each element, (m,)."""
+        """Volume [m^3] (area [m^2] in 2-D) of each element, (ne,)."""
         volumes: Array = np.linalg.det(self._edges) / factorial(self.dimension)
         return volumes
 
     @cached_property
-    def centers(self) -> Array:
-        """Material points where the elements' actuation is asked for, (m, d) [m]."""
-        centers: Array = self.vertices[self.elements].mean(axis=1)
-        return centers
+    def points(self) -> Array:
+        """Material points of the quadrature, where actuation is asked for, (m, d) [m].
+
+        Those of one element follow each other.
+        """
+        X = np.einsum("qa,eai->eqi", self._barycentric, self.vertices[self.corners])
+        return np.ascontiguousarray(X.reshape(-1, self.dimension))
+
+    @cached_property
+    def weights(self) -> Array:
+        """Volume that each point stands for, (m,)."""
+        q = len(self._barycentric)
+        return np.repeat(self.volumes / q, q)
+
+    @cached_property
+    def point_elements(self) -> Indices:
+        """The element of each point, (m,)."""
+        elements: Indices = np.repeat(np.arange(len(self.elements)), len(self._barycentric))
+        return elements
 
     @cached_property
     def gradients(self) -> Array:
-        """g: gradients of the barycentric coordinates, (m, d+1, d) [1/m]."""
+        """Gradients at each point of the functions that belong to its element's vertices, in the
+        order of `elements`, (m, k, d) [1/m]."""
         rows = np.linalg.inv(self._edges)
-        gradients: Array = np.concatenate([-rows.sum(axis=1, keepdims=True), rows], axis=1)
+        g = np.concatenate([-rows.sum(axis=1, keepdims=True), rows], axis=1)[:, None]
+        l = self._barycentric[None, :, :, None]
+        if self.order == 2:
+            edges = [
+                l[:, :, [a]] * g[:, :, [b]] + l[:, :, [b]] * g[:, :, [a]] for a, b in self._pairs
+            ]
+            g = np.concatenate([(4 * l - 1) * g, *(4 * edge for edge in edges)], axis=2)
+        gradients: Array = g.reshape(len(self.points), -1, self.dimension)
         return gradients
 
     @cached_property
     def gradient_operator(self) -> sp.csr_matrix:
-        """G (d m, n): row j m + e of G x_i is F_ij of element e, where x_i (n,) are positions."""
-        m, k = self.elements.shape
-        d = self.dimension
-        rows = np.arange(d * m).reshape(d, m, 1).repeat(k, axis=2)
-        columns = np.broadcast_to(self.elements, (d, m, k))
+        """G (d m, n): row j m + p of G x_i is F_ij at point p, where x_i (n,) are positions."""
+        m, d = self.points.shape
+        vertices = self.elements[self.point_elements]
+        rows = np.arange(d * m).reshape(d, m, 1).repeat(vertices.shape[1], axis=2)
+        columns = np.broadcast_to(vertices, rows.shape)
         values = np.moveaxis(self.gradients, 2, 0)
         entries = (values.ravel(), (rows.ravel(), columns.ravel()))
         return sp.csr_matrix(entries, shape=(d * m, len(self.vertices)))
@@ -97,13 +146,11 @@ class Mesh:
 
         The first n vertices stay those of this mesh.
         """
-        n, d = self.vertices.shape
-        pairs = list(combinations(range(d + 1), 2))
-        edges = np.sort(np.stack([self.elements[:, p] for p in pairs], axis=1), axis=2)
-        unique, where = np.unique(edges.reshape(-1, 2), axis=0, return_inverse=True)
-        vertices = np.concatenate([self.vertices, self.vertices[unique].mean(axis=1)])
-        middle = dict(zip(pairs, n + where.reshape(-1, len(pairs)).T))
-        corner = dict(enumerate(self.elements.T))
+        d, pairs = self.dimension, self._pairs
+        quadratic = self if self.order == 2 else self.quadratic()
+        vertices = quadratic.vertices
+        corner = dict(enumerate(quadratic.corners.T))
+        middle = dict(zip(pairs, quadratic.elements[:, d + 1 :].T))
         children = [
             [corner[a], *(middle[min(a, b), max(a, b)] for b in range(d + 1) if b != a)]
             for a in range(d + 1)
@@ -111,7 +158,25 @@ class Mesh:
         cells = np.stack([np.stack(child, axis=1) for child in children], axis=1)
         inner = _inner_triangle(middle) if d == 2 else _octahedra(middle, vertices)
         elements = np.concatenate([cells, inner], axis=1).reshape(-1, d + 1)
-        return Mesh(vertices, oriented(vertices, elements))
+        fine = Mesh(vertices, oriented(vertices, elements))
+        return fine.quadratic() if self.order == 2 else fine
+
+    def quadratic(self) -> Mesh:
+        """The same elements with vertices in the middles of their edges, after the corners."""
+        if self.order == 2:
+            return self
+        edges = np.sort(np.stack([self.elements[:, p] for p in self._pairs], axis=1), axis=2)
+        unique, where = np.unique(edges.reshape(-1, 2), axis=0, return_inverse=True)
+        vertices = np.concatenate([self.vertices, self.vertices[unique].mean(axis=1)])
+        middles = len(self.vertices) + where.reshape(-1, len(self._pairs))
+        return Mesh(vertices, np.concatenate([self.elements, middles], axis=1))
+
+    @cached_property
+    def edges(self) -> Indices:
+        """Ends of the edges, (k, 2), in the order in which `quadratic` appends their middles."""
+        ends = np.sort(np.stack([self.corners[:, p] for p in self._pairs], axis=1), axis=2)
+        edges: Indices = np.unique(ends.reshape(-1, 2), axis=0)
+        return edges
 
     @cached_property
     def boundary(self) -> Indices:
@@ -121,7 +186,7 @@ class Mesh:
         faces = []
         for a in range(d + 1):
             kept = [b for b in range(d + 1) if b != a]
-            faces.append(self.elements[:, kept if a % 2 == 0 else _swapped(kept)])
+            faces.append(self.corners[:, kept if a % 2 == 0 else _swapped(kept)])
         stacked = np.concatenate(faces)
         _, first, count = np.unique(
             np.sort(stacked, axis=1), axis=0, return_index=True, return_counts=True
@@ -131,9 +196,23 @@ class Mesh:
 
     @cached_property
     def _edges(self) -> Array:
-        """[X_1 - X_0, ..., X_d - X_0] of each element, (m, d, d), as columns."""
-        X = self.vertices[self.elements]
+        """[X_1 - X_0, ..., X_d - X_0] of each element, (ne, d, d), as columns."""
+        X = self.vertices[self.corners]
         return np.ascontiguousarray(np.swapaxes(X[:, 1:] - X[:, :1], 1, 2))
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        return list(combinations(range(self.dimension + 1), 2))
+
+    @cached_property
+    def _barycentric(self) -> Array:
+        """Barycentric coordinates of the points of an element, (q, d+1)."""
+        d = self.dimension
+        if self.order == 1:
+            return np.full((1, d + 1), 1 / (d + 1))
+        large, small = INNER[d]
+        coordinates: Array = small + (large - small) * np.eye(d + 1)
+        return coordinates
 
 
 def oriented(vertices: ArrayLike, elements: Indices) -> Indices:
@@ -147,10 +226,11 @@ def oriented(vertices: ArrayLike, elements: Indices) -> Indices:
 
 def _checked_elements(value: object, n: int, d: int) -> Indices:
     given = np.asarray(value)
-    if given.ndim != 2 or given.shape[1] != d + 1 or given.dtype.kind not in "iu":
+    counts = (d + 1, (d + 1) * (d + 2) // 2)
+    if given.ndim != 2 or given.shape[1] not in counts or given.dtype.kind not in "iu":
         raise ValueError(
-            f"`elements` must be whole numbers of shape (m, {d + 1}), got {given.dtype} "
-            f"{given.shape}"
+            f"`elements` must be whole numbers of shape (ne, {counts[0]}) or (ne, {counts[1]}), "
+            f"got {given.dtype} {given.shape}"
         )
     if not len(given) or given.min() < 0 or given.max() >= n:
         raise ValueError(f"`elements` must name vertices 0 to {n - 1}, got {value!r:.60}")

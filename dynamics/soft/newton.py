@@ -13,7 +13,7 @@ from scipy.sparse.linalg import splu
 
 from cito.dynamics.soft.adjoint import Adjoint, Sensitivity, transposed
 from cito.dynamics.soft.body import Energy, SoftBody
-from cito.dynamics.soft.polar import product, rotation_derivative
+from cito.dynamics.soft.polar import stress_change
 from cito.dynamics.types import Array
 
 
@@ -56,19 +56,19 @@ def adjoint_by_factors(
 def hessian_matrix(body: SoftBody, A: Array, at: Energy) -> sp.csc_matrix:
     """H of one pose on the free vertices, (d nf, d nf), all x coordinates first.
 
-    Element by element (d^2, d^2): columns are the P = Z - dR(Z A) A of unit matrices Z.
+    Point by point (d^2, d^2): columns are the P = Z - dR(Z A) A of unit matrices Z.
     """
     d, m = body.d, body.m
-    Z = np.broadcast_to(np.eye(d * d).reshape(d, d, 1, d * d), (d, d, m, d * d))
     gains = body.curvature(at.F, at.R, A)
-    P = Z - product(rotation_derivative(at.R, gains, product(Z, A)), A)
+    units = np.repeat(np.eye(d * d).reshape(d * d, d, d, 1), m, axis=3)
+    P = np.stack([stress_change(Z, A, at.R, gains) for Z in units], axis=-1)
     g = body.mesh.gradients  # F_ij = sum_a x_ai g_aj
     blocks = np.einsum(
         "ijekl,eaj,ebl,e->eiakb", P.reshape(d, d, m, d, d), g, g, body.weights, optimize=True
     )
     number = np.full(body.n, -1)
     number[body.free] = np.arange(len(body.free))
-    vertex = number[body.mesh.elements]
+    vertex = number[body.mesh.elements[body.mesh.point_elements]]
     rows = vertex[:, None, :] + len(body.free) * np.arange(d)[:, None]
     rows = np.where(vertex[:, None, :] < 0, -1, rows).reshape(m, -1)
     i, j = np.broadcast_arrays(rows[:, :, None], rows[:, None, :])

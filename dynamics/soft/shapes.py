@@ -90,25 +90,26 @@ def face_labels(grid: Array) -> Indices:
     return label
 
 
-def refined_bones(mesh: Mesh, fine: Mesh, bones: Bones) -> Bones:
-    """The bones of `fine = mesh.refined()`: a new vertex is held where both ends of its edge are,
-    by one bone."""
-    label = np.full(len(mesh.vertices), FREE)
+def refined_bones(coarse: Mesh, bones: Bones) -> Bones:
+    """The bones of `coarse.quadratic()` or, where that is what `coarse` is, of `coarse.refined()`.
+
+    A new vertex, in the middle of an edge, is held where both ends are, by one bone.
+    """
+    label = np.full(len(coarse.vertices), FREE)
     label[bones.vertices] = bones.bone
-    pairs = np.unique(
-        np.sort(mesh.elements[:, _edges(mesh.dimension)].reshape(-1, 2), axis=1), axis=0
-    )
-    ends = label[pairs]
-    new = np.where(ends[:, 0] == ends[:, 1], ends[:, 0], FREE)
-    labels = np.concatenate([label, new])
-    if len(labels) != len(fine.vertices):
-        raise ValueError("`fine` must be `mesh.refined()`")
+    mesh = coarse
+    if coarse.order == 2:  # the edges that get new middles are those between its vertices
+        mesh = _linear(coarse).refined()
+    ends = label[mesh.edges]
+    labels = np.concatenate([label, np.where(ends[:, 0] == ends[:, 1], ends[:, 0], FREE)])
     held = np.flatnonzero(labels != FREE)
     return Bones(held, labels[held])
 
 
-def _edges(d: int) -> NDArray[np.int64]:
-    return np.array([(a, b) for a in range(d + 1) for b in range(a + 1, d + 1)])
+def _linear(mesh: Mesh) -> Mesh:
+    """The corners of a quadratic mesh, which are its first vertices."""
+    corners = mesh.corners
+    return Mesh(mesh.vertices[: corners.max() + 1], corners)
 
 
 def _in_mouth(centers: Array, across: int, up: int) -> NDArray[np.bool_]:
