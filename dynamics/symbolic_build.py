@@ -30,24 +30,29 @@ CACHE_VARIABLE = "CITO_CACHE_DIR"
 
 
 def build_programs(functions: Sequence[Any], compile: bool | None) -> tuple[list[Any], bool]:
-    """Programs of the native core for some CasADi SX functions, and whether they are compiled.
+    """Programs of the native core for some CasADi functions, and whether they are compiled.
 
     Args:
-        functions: with dense inputs and outputs.
+        functions: of SX, or of MX without calls of others, with dense inputs and outputs.
         compile: True: compile, or fail; False: run CasADi's tape; None: compile where possible.
 
     Raises:
         ValueError: a function holds an operation that the core does not know.
         RuntimeError: `compile` is True and there is no compiler or it failed; carries its message.
     """
-    tapes = [_Tape(function) for function in functions]
+    scalar = all(function.is_a("SXFunction") for function in functions)
+    tapes = [_Tape(function) for function in functions] if scalar else []
     if compile is not False:
         try:
-            library = _load(_compile(_generate(functions)))
+            source = _generate(functions)
+            if " arg1" in source or any(function.sz_iw() > 0 for function in functions):
+                raise RuntimeError("generated C needs room that the native core does not offer")
+            library = _load(_compile(source))
             return [_compiled_program(library, function) for function in functions], True
         except RuntimeError:
             if compile:
                 raise
+    tapes = tapes or [_Tape(function.expand()) for function in functions]
     return [tape.program() for tape in tapes], False
 
 

@@ -1,6 +1,16 @@
 """What is wanted: optimal-control problems, costs, and the tasks that ship with cito."""
 
-from cito.problems import arm, base_pose, hop, legged_tasks, planar, push_box, push_box_pose, spring
+from cito.problems import (
+    arm,
+    base_pose,
+    cart_pole,
+    hop,
+    legged_tasks,
+    planar,
+    push_box,
+    push_box_pose,
+    spring,
+)
 from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
 from cito.problems.problem import Problem
 from cito.problems.registry import make, task, tasks
@@ -8,6 +18,7 @@ from cito.problems.registry import make, task, tasks
 __all__ = [
     "arm",
     "base_pose",
+    "cart_pole",
     "ControlCost",
     "Problem",
     "ResidualCost",
