@@ -33,7 +33,7 @@ from cito.problems.robots import load_robot
 from cito.realtime.disturbance import Pull
 from cito.realtime.self_robot import with_forces_on_base
 
-RHO = 0.3  # of both relaxed laws, in every experiment [J]
+RHO = 0.4  # of both relaxed laws, in every experiment [J]
 METHODS: dict[str, Gradient | None] = {
     "exact": Exact(),
     "signorini": Signorini(RHO),

@@ -5,7 +5,8 @@
 
     predict    x at the time at which the new plan will apply, under the plan in force
     shift      that plan by the time that has passed, and roll it out closed loop from there
-    improve    a few DDP iterations under a contact gradient, within the budget
+    improve    a few DDP iterations under a contact gradient, within the budget; where no step
+               lowers the cost, the full one is followed for a while, and the best is kept
     keep       the old plan where nothing finite came out
 
 The controller owns no clock: time is an argument, and a budget is measured by a function that is
@@ -37,7 +38,11 @@ REGULARIZATIONS = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
 # Step sizes, in the blocks in which they are rolled out.
 STEP_SIZES = (np.ones(1), np.array([0.5, 0.25]), np.array([0.125, 0.0625, 0.03125]))
 PROMISE = 0.1  # share of the decrease expected of a step with which it is taken
+UP, UPF, PR = 0, 1.3, 0.01
 SMALL = 1e-4  # relative decrease of the cost below which a gradient brought nothing
+WIDTH = 1.65  # of 1, 1.25, 1.65 and 2 the best on the base poses of a Go2 [-]
+UPHILL = 1.3  # times the best cost that a step may cost which is followed uphill
+HOPE = 1e-3  # relative decrease without whose promise nothing is followed uphill
 
 
 class UpdateStatus(Enum):
@@ -70,6 +75,8 @@ class MPC:
         gradient: one contact gradient, several to choose from, or None: `default_gradients`. Each
             iteration takes the first that lowers the cost.
         delay: from measurement to the moment at which the plan applies [s].
+        uphill_steps: full steps in a row that may be followed although they cost more: a foot often
+            lifts off only after its controls have grown for a few iterations. 0: monotone.
         hold: what to do beyond the end of the last plan; None: repeat the last control. With one,
             both are tried and the cheaper is taken.
         budget: time that an update may take before it begins no further iteration [s].
@@ -83,6 +90,7 @@ class MPC:
         *,
         first_iterations: int = 20,
         gradient: Gradient | Sequence[Gradient] | None = None,
+        uphill_steps: int = 4,
         delay: float = 0.0,
         hold: Hold | None = None,
         budget: float = np.inf,
@@ -92,6 +100,7 @@ class MPC:
         first = as_problem(problem(0.0) if callable(problem) else problem)
         self.iterations = whole_number("iterations", iterations, 1)
         self.first_iterations = whole_number("first_iterations", first_iterations, 1)
+        self.uphill_steps = whole_number("uphill_steps", uphill_steps, 0)
         self.delay = positive("delay", delay, allow_zero=True)
         self.budget = duration("budget", budget)
         self.dynamics, self.horizon, self.hold = first.dynamics, first.horizon, hold
@@ -127,21 +136,38 @@ class MPC:
                 raise ArithmeticError("no finite trajectory from the measured state, and no plan")
             self.last = Update(UpdateStatus.FAILED, 0, np.inf, self.plan.cost, "")
             return self.plan
-        iterate, feedback = warm
-        self._gradients = self._gradients or default_gradients(problem, iterate)
+        self._gradients = self._gradients or default_gradients(problem, warm[0])
+        iterate, feedback = self._descend(problem, objective, warm, deadline)
+        self.plan = self._planned(apply_time, problem, iterate, feedback)
+        return self.plan
+
+    def _descend(
+        self, problem: Problem, objective: Objective, warm: tuple[Iterate, Array], deadline: float
+    ) -> tuple[Iterate, Array]:
+        """The best trajectory that the iterations find, and its gains; `last` tells how."""
+        best, feedback = warm
+        iterate, uphill = best, 0
         count = self.iterations if self.plan is not None else self.first_iterations
         status, done, name = UpdateStatus.BUDGET, 0, ""
         while done < count and self._clock() < deadline:
             step = self._improve(Neighbourhood(problem, objective, iterate))
             done += 1
-            feedback = feedback if step.policy is None else step.policy.feedback
-            if step.iterate is None:
+            if iterate is best and step.policy is not None:
+                feedback = step.policy.feedback
+            if step.better is None:
                 status = UpdateStatus.STATIONARY if not name else status
-                break
-            iterate, status, name = step.iterate, UpdateStatus.IMPROVED, step.gradient
-        self.plan = self._planned(apply_time, problem, iterate, feedback)
-        self.last = Update(status, done, warm[0].cost, iterate.cost, name)
-        return self.plan
+                if uphill == self.uphill_steps or not step.worth_following(best.cost):
+                    break
+                assert step.full is not None
+                iterate, uphill = step.full, uphill + 1
+                continue
+            iterate = step.better
+            if iterate.cost < best.cost:
+                assert step.policy is not None
+                best, feedback, uphill = iterate, step.policy.feedback, 0
+                status, name = UpdateStatus.IMPROVED, step.gradient
+        self.last = Update(status, done, warm[0].cost, best.cost, name)
+        return best, feedback
 
     def _posed(self, t: float) -> tuple[Problem, Objective]:
         """The problem at time t and its objective, which is kept while the problem stays."""
@@ -200,32 +226,33 @@ class MPC:
     def _improve(self, neighbourhood: Neighbourhood) -> _Step:
         """One DDP iteration under the first gradient that lowers the cost."""
         cost = neighbourhood.iterate.cost
-        small = SMALL * abs(cost)
-        policy: Policy | None = None
+        first: _Step | None = None
         for gradient in self._gradients:
             for level in range(self._level, len(REGULARIZATIONS)):
-                found = neighbourhood.backward(gradient, REGULARIZATIONS[level])
-                if found is None:
+                policy = neighbourhood.backward(gradient, REGULARIZATIONS[level])
+                if policy is None:
                     continue
-                policy = policy or found
-                best = self._line_search(neighbourhood, found)
-                if best is not None and cost - best.cost > small:
+                step = self._line_search(neighbourhood, policy, gradient.name)
+                first = first or step._replace(better=None)
+                if step.better is not None and cost - step.better.cost > SMALL * abs(cost):
                     self._level = max(level - 1, 0)
-                    return _Step(best, found, gradient.name)
+                    return step
                 break
         self._level = 0
-        return _Step(None, policy, "")
+        return first or _Step(None, None, None, "")
 
-    def _line_search(self, neighbourhood: Neighbourhood, policy: Policy) -> Iterate | None:
+    def _line_search(self, neighbourhood: Neighbourhood, policy: Policy, name: str) -> _Step:
         """The best rollout of the first block of step sizes that keeps the model's promise."""
-        cost, best = neighbourhood.iterate.cost, None
+        cost, best, full = neighbourhood.iterate.cost, None, None
         for alphas in STEP_SIZES:
-            for candidate in neighbourhood.forward(policy, alphas):
+            candidates = neighbourhood.forward(policy, alphas)
+            full = candidates[0] if alphas[0] == 1.0 else full
+            for candidate in candidates:
                 if candidate is not None and (best is None or candidate.cost < best.cost):
                     best = candidate
             if best is not None and cost - best.cost >= PROMISE * alphas[-1] * -policy.expected:
                 break
-        return best
+        return _Step(best, full, policy, name)
 
     def _planned(self, t: float, problem: Problem, iterate: Iterate, feedback: Array) -> Plan:
         rollout = iterate.rollout
@@ -244,9 +271,9 @@ class MPC:
 
 
 def default_gradients(problem: Problem, iterate: Iterate) -> tuple[Gradient, ...]:
-    """One wide full-cone kernel, as wide as the energy of a step of free fall:
+    """One wide full-cone kernel, about as wide as the energy of a step of free fall:
 
-        rho = m (g h)^2 / number of feet      of a robot,
+        rho = WIDTH m (g h)^2 / number of feet      of a robot,
         rho_i = v_ref^2 / A_NN,i              of any other system, v_ref the speed of its contacts
 
     No narrower one after it: where the wide kernel sees a way that no hard rollout of this update
@@ -261,7 +288,7 @@ def default_gradients(problem: Problem, iterate: Iterate) -> tuple[Gradient, ...
     feet = getattr(robot, "feet", ())
     if isinstance(robot, Robot) and feet and robot.system.gravity > 0:
         tree = robot.system
-        return (FullCone(tree.mass * (tree.gravity * dynamics.time_step) ** 2 / len(feet)),)
+        return (FullCone(WIDTH * tree.mass * (tree.gravity * dynamics.time_step) ** 2 / len(feet)),)
     return (FullCone(1.0, relative=True, v_ref=typical_speed(free_velocity)),)
 
 
@@ -276,8 +303,16 @@ def _as_gradients(given: Gradient | Sequence[Gradient] | None) -> tuple[Gradient
 
 
 class _Step(NamedTuple):
-    """One iteration: a better trajectory or None, the first policy that was found."""
+    """One iteration: a better trajectory or None, that of the full step, the policy of both."""
 
-    iterate: Iterate | None
+    better: Iterate | None
+    full: Iterate | None
     policy: Policy | None
     gradient: str
+
+    def worth_following(self, best: float) -> bool:
+        """Whether the full step costs little more than the `best` cost, and its model promises
+        something."""
+        if self.full is None or self.policy is None:
+            return False
+        return self.full.cost <= UPHILL * best and -self.policy.expected > HOPE * abs(best)

@@ -126,9 +126,23 @@ def test_where_nothing_finite_comes_out_the_old_plan_stays():
         fresh.update(0.0, wild)
 
 
+def test_going_uphill_finds_the_first_step_of_a_robot_that_leans():
+    """The first plan for 0.4 m ahead: without it all feet stay, with it one lifts off."""
+    problem = cito.make("base-pose-c3", target=(0.4, 0, 0))
+    found = {}
+    for steps in (0, 4):
+        controller = MPC(problem, gradient=cito.FullCone(0.4), uphill_steps=steps)
+        plan = controller.update(0.0, problem.start)
+        assert controller.last.cost == plan.cost <= controller.last.warm_cost
+        found[steps] = plan
+    assert (found[0].modes > 0).all() and (found[4].modes == 0).any()
+    assert found[4].cost < 0.98 * found[0].cost
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        ({"uphill_steps": -1}, "`uphill_steps` must be a whole number >= 0, got -1"),
         ({"iterations": 0}, "`iterations` must be a whole number >= 1, got 0"),
         ({"delay": -0.1}, "`delay` must be >= 0, got -0.1"),
         ({"budget": 0.0}, "`budget` must be > 0, got 0"),
