@@ -68,8 +68,9 @@ class MPC:
     """A receding-horizon controller.
 
     Args:
-        problem: what to solve at every update, or a function of time [s] that returns it (moving
-            targets); its dynamics, horizon and limits must not change. `start` is replaced.
+        problem: what to solve at every update, its costs as they are seen from the time at which
+            the plan will apply, or a function of the time of measurement [s] that returns it; its
+            dynamics, horizon and limits must not change. `start` is replaced.
         iterations: DDP iterations in an update.
         first_iterations: the same where there is no plan yet.
         gradient: one contact gradient, several to choose from, or None: `default_gradients`. Each
@@ -127,7 +128,7 @@ class MPC:
         """
         deadline = self._clock() + self.budget
         apply_time = float(t) + self.delay
-        problem, objective = self._posed(t)
+        problem, objective = self._posed(t, apply_time)
         start = self._predicted(t, as_vector("x", x, self.dynamics.nx))
         problem = replace(problem, start=start)
         warm = self._warm_start(apply_time, problem, objective)
@@ -169,13 +170,15 @@ class MPC:
         self.last = Update(status, done, warm[0].cost, best.cost, name)
         return best, feedback
 
-    def _posed(self, t: float) -> tuple[Problem, Objective]:
-        """The problem at time t and its objective, which is kept while the problem stays."""
-        problem = as_problem(self._target(float(t)) if callable(self._target) else self._target)
-        if self._objective is None or self._objective[0] is not problem:
-            if problem.horizon != self.horizon or problem.dynamics is not self.dynamics:
-                raise ValueError("`problem` must keep its dynamics and its horizon")
-            self._objective = problem, Objective(problem)
+    def _posed(self, t: float, apply_time: float) -> tuple[Problem, Objective]:
+        """The problem at time t, its costs seen from `apply_time`, and its objective, which is kept
+        while both stay."""
+        base = as_problem(self._target(float(t)) if callable(self._target) else self._target)
+        if base.horizon != self.horizon or base.dynamics is not self.dynamics:
+            raise ValueError("`problem` must keep its dynamics and its horizon")
+        posed = base.seen_from(apply_time)
+        if self._objective is None or self._objective[0].costs is not posed.costs:
+            self._objective = posed, Objective(posed)
         return self._objective
 
     def _predicted(self, t: float, x: Array) -> Array:

@@ -51,7 +51,7 @@ class ContactLinearization(Linearization):
 
     def seen_contacts(self, gradient: Gradient) -> NDArray[np.bool_]:
         """Which contacts (N, nc) `gradient` sees; a relaxed law leaves out limits of joints whose
-        compliance there is more than 100 times that of the joint."""
+        compliance there is more than 100 times that of the joint, and guards at 10 times."""
         seen: NDArray[np.bool_] = self._native.seen_contacts(gradient.native())
         return seen
 

@@ -39,7 +39,12 @@ def assemble(
     if not actuated:
         file.warnings.append("The file has no actuators: the robot has no controls.")
     system = TreeSystem(
-        file.bodies, points, _actuation(file, actuated), file.gravity, joint_limits=joint_limits
+        file.bodies,
+        points,
+        _actuation(file, actuated),
+        file.gravity,
+        joint_limits=joint_limits,
+        guards=len(points) - count if count else 0,
     )
     _check_sizes(file, chosen)
     _check_mass_matrix(system, pose, file.source)

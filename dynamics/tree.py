@@ -23,7 +23,7 @@ from cito.dynamics.candidates import ContactPoint, check_contacts
 from cito.dynamics.joints import JOINTS, Body, Joint, PositionDrive
 from cito.dynamics.parameters import Parameter, parameter_names, parameter_table
 from cito.dynamics.shapes import Plane, Shape
-from cito.dynamics.types import Array, as_array, freeze, positive, without_native
+from cito.dynamics.types import Array, as_array, freeze, positive, whole_number, without_native
 
 __all__ = ["Body", "Joint", "PositionDrive", "TreeSystem"]
 
@@ -44,6 +44,8 @@ class TreeSystem:
             and without friction, after the contacts with the ground.
         drive: None where controls are forces; with a `PositionDrive` they are the positions
             [rad or m] of the driven joints, each of which then has a column of the identity in B.
+        guards: how many contacts, the last ones, are there only to keep what they belong to off the
+            ground: relaxed gradients see them when they are near.
         slip_speed: at which the dry friction of a joint has 76 % of its size [rad/s or m/s].
     """
 
@@ -56,6 +58,7 @@ class TreeSystem:
     joint_limits: bool = False
     drive: PositionDrive | None = None
     slip_speed: float = 0.05
+    guards: int = 0
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -85,6 +88,7 @@ class TreeSystem:
         set_(self, "parameters", tuple(self.parameters))
         parameter_table(self.parameters, self.bodies, self.contacts)  # refuses what is not there
         set_(self, "slip_speed", positive("slip_speed", self.slip_speed))
+        set_(self, "guards", whole_number("guards", self.guards, 0, len(self.contacts)))
         if self.drive is not None:
             self._check_drive(self.drive)
         freeze(self)
@@ -213,4 +217,5 @@ class TreeSystem:
             drive_damping=kd,
             dry_friction=np.repeat([b.dry_friction for b in bodies], widths),
             slip_speed=self.slip_speed,
+            guards=self.guards,
         )

@@ -1,13 +1,13 @@
 """Tasks of a legged robot that shall bring its base somewhere: by itself it finds when to step.
 
 `target` is an offset of the base from where it stands [m], `yaw` and `pitch` (nose up) turn it
-[rad]; while pitching it pivots about its hind feet's hips, which keeps them near the ground.
-For `cito mpc` and, over one horizon, for `cito solve`.
+[rad]. For `cito mpc` and, over one horizon, for `cito solve`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +17,15 @@ from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.conversions import rotation_matrix
 from cito.dynamics.robot import Robot
 from cito.dynamics.types import Array, as_array, positive, whole_number
+from cito.problems.base_motion import Command, commanded
+from cito.problems.costs import CostTerm
 from cito.problems.legged import base_pose_costs
+from cito.problems.moving_base import ALONG_AXES, MovingBase, Weights
 from cito.problems.problem import MAX_HORIZON, Problem
 from cito.problems.registry import task
+from cito.problems.robot_size import RobotSize
 from cito.problems.robots import load_robot
 from cito.problems.standing import at_rest, holding_controls
-
-ALONG_AXES = np.array([1.0, 1.0, 2.0])  # how the position's weight is shared among x, y, z
 
 
 class BaseTarget(NamedTuple):
@@ -39,15 +41,87 @@ def base_pose(
     friction: float = 0.7,
     time_step: float = 0.025,
     horizon: int = 20,
-    target: ArrayLike = (0.4, 0.0, 0.0),
-    yaw: float = 0.0,
-    pitch: float = 0.0,
-    position_weight: float = 400.0,
+    target: ArrayLike | Callable[[float], ArrayLike] = (0.4, 0.0, 0.0),
+    yaw: float | Callable[[float], float] = 0.0,
+    pitch: float | Callable[[float], float] = 0.0,
+    velocity: ArrayLike = (0.0, 0.0, 0.0),
+    speed: float = 0.5,
+    turn_speed: float = 1.0,
+    position_weight: float = 200.0,
     orientation_weight: float = 40.0,
     posture_weight: float = 5.0,
+    contacts: str = "auto",
 ) -> Problem:
-    """Position outweighs posture, so that the base ends within millimetres of its target."""
-    return _posed("base-pose", dict(locals()))
+    """The base follows a reference that moves to its target, and ends within millimetres of it.
+
+    The reference moves at `speed` [m/s] and `turn_speed` [rad/s] at most, for a robot of the Go2's
+    size. `target`, `yaw` and `pitch` may be functions of time [s]; or `velocity` says how to go:
+    forwards, to the left [m/s] and turning [rad/s], with the target at 0,0,0. While pitching the
+    base rises so much that no hip comes too low. `contacts` are what must stay off the ground,
+    names with commas between; "auto": trunk and knees where the file has them, else the base.
+    """
+    parameters = dict(locals())
+    loaded = guarded(robot, contacts)
+    size = RobotSize.of(loaded)
+    command = commanded(
+        target,
+        yaw,
+        pitch,
+        velocity,
+        positive("speed", speed) * size.speed,
+        positive("turn_speed", turn_speed) / size.time,
+    )
+    weights = Weights(
+        position=positive("position_weight", position_weight),
+        orientation=positive("orientation_weight", orientation_weight),
+        posture=positive("posture_weight", posture_weight),
+    )
+    return moving_base("base-pose", loaded, command, weights, parameters)
+
+
+def guarded(name: str, contacts: str = "auto") -> Robot:
+    """The robot with what must stay off the ground as contact candidates.
+
+    Raises:
+        ValueError: contacts that it does not have.
+    """
+    if contacts != "auto":
+        names = [part.strip() for part in contacts.split(",") if part.strip()]
+        return load_robot(name, contacts=names)
+    plain = load_robot(name)
+    for names in (["trunk", "*_knee"], [plain.system.bodies[0].name]):
+        with suppress(ValueError):
+            return load_robot(name, contacts=names)
+    return plain
+
+
+def moving_base(
+    name: str,
+    robot: Robot,
+    command: Command,
+    weights: Weights,
+    parameters: Mapping[str, Any],
+    extra: Sequence[CostTerm] = (),
+) -> Problem:
+    """The task of a base that follows a command, from the stance, within the torque limits."""
+    if robot.system.bodies[0].joint != "free":
+        raise ValueError(f"`robot` must have a base that moves freely, {robot.name} has none")
+    dynamics = ContactDynamics(robot, parameters["time_step"], parameters["friction"])
+    N = whole_number("horizon", parameters["horizon"], 1, MAX_HORIZON)
+    start = at_rest(robot)
+    costs = MovingBase(robot, command, N, dynamics.time_step, weights, tuple(extra))
+    return Problem(
+        name=name,
+        dynamics=dynamics,
+        start=start,
+        horizon=N,
+        costs=costs(0.0),
+        control_lower=-robot.torque_limits,
+        control_upper=robot.torque_limits,
+        initial_controls=holding_controls(dynamics, start, N),
+        parameters=parameters,
+        costs_at=costs,
+    )
 
 
 @task("base-pose-c3", "base-pose with a posture that outweighs position: leaning is a trap there")
@@ -68,7 +142,8 @@ def base_pose_c3(
 
 
 def base_target(robot: Robot, target: ArrayLike, yaw: float, pitch: float) -> BaseTarget:
-    """The pose that the parameters mean, from the robot's stance."""
+    """The pose that the parameters of `base-pose-c3` mean, from the robot's stance; it pitches about
+    the hips of its hind feet."""
     offset = as_array("target", target, (3,))
     yaw, pitch = (float(as_array(n, v, ())) for n, v in (("yaw", yaw), ("pitch", pitch)))
     if robot.system.bodies[0].joint != "free":

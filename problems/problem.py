@@ -8,8 +8,8 @@ The step holds the hard contact law; a problem is frozen and knows no solver.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ class Problem:
             [units of u].
         initial_controls: (N, nu), where solvers start; zero by default.
         parameters: the task parameters that made this problem, for records.
+        costs_at: of what moves: the terms as they are seen from a time t [s], knot k being at
+            t + k h, and the same object as long as they stay the same; `costs` are those at 0.
 
     Raises:
         ValueError: shapes that do not fit, NaN, limits that cross.
@@ -49,6 +51,7 @@ class Problem:
     control_upper: Array | None = None
     initial_controls: Array | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    costs_at: Callable[[float], tuple[CostTerm, ...]] | None = None
 
     def __post_init__(self) -> None:
         set_, dyn = object.__setattr__, self.dynamics
@@ -72,6 +75,13 @@ class Problem:
         if not any(isinstance(t, ResidualCost) or t.weighs_controls for t in self.costs):
             raise ValueError("`costs` must weigh the controls: no ControlCost was given")
         freeze(self)
+
+    def seen_from(self, t: float) -> Problem:
+        """The problem whose knot 0 is at time t [s]; itself where nothing has moved."""
+        if self.costs_at is None:
+            return self
+        costs = self.costs_at(float(t))
+        return self if costs is self.costs else replace(self, costs=costs)
 
     def __repr__(self) -> str:
         dyn = self.dynamics

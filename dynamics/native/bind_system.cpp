@@ -211,7 +211,7 @@ nb::object normal_compliance(const Linearization &lin) {
   return result;
 }
 
-// Which contacts (K,nc) the law of a gradient sees: limits of joints that are far are left out.
+// Which contacts (K,nc) the law of a gradient sees: guards and limits of joints that are far are left out.
 nb::object seen_contacts(Linearization &lin, const Gradient &g) {
   const StepContext ctx = lin.model->context();
   const std::size_t K = lin.knots, nc = ctx.system->nc;
@@ -380,11 +380,11 @@ void bind_system(nb::module_ &m) {
             new (self) TimeStepping{system, h, to_vector<1>(friction), {}, {}, {}};
             if (theta) self->theta = to_vector<1>(*theta);
             if (restitution) self->restitution = to_vector<1>(*restitution);
-            if (!system.system.limits) return;
-            self->limit_compliance.resize(system.system.limits);
+            if (!system.system.optional()) return;
+            self->optional_compliance.resize(system.system.optional());
             Workspace work(kernels.step_workspace(system.system));
             const double *offsets = self->theta.empty() ? nullptr : self->theta.data();
-            if (!kernels.limit_compliance(system.system, offsets, self->limit_compliance.data(), work.arena()))
+            if (!kernels.optional_compliance(system.system, offsets, self->optional_compliance.data(), work.arena()))
               refuse("theta", "leave the mass matrix positive definite");
           },
           nb::arg("system"), nb::arg("time_step"), nb::arg("friction"), nb::arg("theta").none(),

@@ -180,7 +180,7 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
                          IntIn<1> point_body, In<2> point, In<1> radius, IntIn<1> shape_body,
                          std::vector<ShapeHandle> shapes, IntIn<2> parameters, IntIn<1> limit_body, IntIn<1> limit_side,
                          In<1> limit, In<1> stiffness, In<1> pull, In<1> drive_damping, In<1> dry_friction,
-                         double slip_speed) {
+                         double slip_speed, int guards) {
   const std::size_t bodies = checked_size("parent", parent.size()), contacts = point_body.size();
   check_shape("type", type, {bodies});
   check_range("type", type, joint_free, joint_spherical);
@@ -192,6 +192,7 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   check_shape("mass", mass, {bodies});
   check_shape("com", com, {bodies, 3});
   check_shape("inertia", inertia, {bodies, 9});
+  if (guards < 0 || std::size_t(guards) > contacts) refuse("guards", "be a number of contacts");
   checked_size("point_body", 3 * contacts), checked_size("actuation", actuation.shape(1));
   check_range("point_body", point_body, 0, int(bodies) - 1);
   check_shape("point", point, {contacts, 3});
@@ -238,7 +239,7 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   y.support = s->row_support.data(), y.support_first = s->row_support_first.data();
   y.up = s->up.data(), y.curved = int(s->curved_first.size());
   y.curved_first = s->curved_first.data(), y.curved_size = s->curved_size.data();
-  y.limits = t.nl;
+  y.limits = t.nl, y.guards = guards;
   take_forces_late(*s, slip_speed, y);
   y.terms = kernels.tree_terms, y.derivatives = kernels.tree_derivatives;
   y.transposed_derivatives = kernels.tree_transposed_derivatives;
@@ -263,7 +264,7 @@ void bind_tree(nb::module_ &m) {
         nb::arg("actuation"), nb::arg("gravity"), nb::arg("point_body"), nb::arg("point"), nb::arg("radius"),
         nb::arg("shape_body"), nb::arg("shapes"), nb::arg("parameters"), nb::arg("limit_body"), nb::arg("limit_side"),
         nb::arg("limit"), nb::arg("stiffness"), nb::arg("pull"), nb::arg("drive_damping"), nb::arg("dry_friction"),
-        nb::arg("slip_speed"));
+        nb::arg("slip_speed"), nb::arg("guards") = 0);
 }
 
 }  // namespace cito

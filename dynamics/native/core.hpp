@@ -79,6 +79,8 @@ struct System {
   // velocities that contact i feels and all on their paths, ascending: support[support_first[i] .. support_first[i + 1] - 1]
   const int *support = nullptr, *support_first = nullptr;
   int limits = 0;                            // the last contacts are limits of joints: J_i has one entry, at the last of these
+  int guards = 0;                            // contacts before those that shall not happen: a relaxed law sees them when near
+  int optional() const { return guards + limits; }
   int curved = -1;                           // q (+) dq is q + dq but for the joints with velocities
   const int *curved_first = nullptr, *curved_size = nullptr;  // curved_first[i] .. + curved_size[i] - 1, i < curved
 
@@ -126,7 +128,7 @@ struct StepContext {
   const double *theta;  // (np) or null
   double h;             // [s]
   const double *restitution = nullptr;  // (nc) coefficients, or null: none
-  const double *limit_compliance = nullptr;  // (limits) A_NN of the limits of joints in one posture; null where there are none
+  const double *optional_compliance = nullptr;  // (guards + limits) A_NN of these in one posture; null where there are none
 };
 
 // Closed-loop rollout; every pointer but those of the trajectory itself may be null.

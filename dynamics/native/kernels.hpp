@@ -61,7 +61,7 @@ struct Kernels {
 
   // --- step and its derivatives: step.inc, linearize.inc, transition.inc, rollout.inc, adjoint.inc
   std::size_t (*step_workspace)(const System &);
-  bool (*limit_compliance)(const System &, const double *theta, double *out, Arena);
+  bool (*optional_compliance)(const System &, const double *theta, double *out, Arena);
   bool (*step)(const StepContext &, const double *x, const double *u, const double *warm, double *x_next,
                double *lambda, double *sigma, int *mode, HardInfo *, Arena);
   bool (*relaxed_step)(const StepContext &, const double *x, const double *u, const double *lambda_hard,

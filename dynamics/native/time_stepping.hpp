@@ -12,13 +12,13 @@ struct TimeStepping {
   SystemHandle handle;
   double h;
   std::vector<double> mu, theta, restitution;  // the last empty where all are zero
-  std::vector<double> limit_compliance;        // see StepContext
+  std::vector<double> optional_compliance;        // see StepContext
 
   StepContext context() const {
     const System &s = handle.system;
     return {&s, {s.nc, s.n, s.dim, s.row, mu.data()}, theta.empty() ? nullptr : theta.data(), h,
             restitution.empty() ? nullptr : restitution.data(),
-            limit_compliance.empty() ? nullptr : limit_compliance.data()};
+            optional_compliance.empty() ? nullptr : optional_compliance.data()};
   }
 };
 

@@ -1,0 +1,208 @@
+"""Where the base of a robot shall be, as a function of time: offset, yaw and pitch from its stance.
+
+    p(t) = p_stance + offset(t) + (0, 0, rise(pitch)),    R(t) = R_z(yaw) R_y(-pitch) R_stance
+
+A `Command` gives offset, yaw and pitch at any times; `base_poses` makes poses and velocities of
+them. `Reach` goes to a pose at bounded speed, `Drive` follows a velocity, `Given` is the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cito.dynamics.robot import Robot
+from cito.dynamics.types import Array, as_array, positive
+
+DT = 1e-4  # of the differences by which velocities are found [s]
+RISE_TIME = 0.5  # in which a commanded velocity is reached [s]
+LOWEST_HIPS = 0.75  # of their height in the stance, to which pitching may bring the hips [-]
+
+
+class Offsets(NamedTuple):
+    """offset (m, 3) [m], yaw and pitch (m,) [rad, nose up], from the stance."""
+
+    offset: Array
+    yaw: Array
+    pitch: Array
+
+
+class Command(Protocol):
+    """What the base shall do."""
+
+    @property
+    def end(self) -> float:
+        """From when on nothing moves any more [s]; infinite where it never ends."""
+
+    def at(self, times: Array) -> Offsets:
+        """At these times (m,) [s], >= 0."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """To a pose, at a bounded speed: the steps to a far target are those to many near ones.
+
+        s(t) = 3 (t/T)^2 - 2 (t/T)^3 of the way,     T the shortest time within both speeds
+
+    Args:
+        target: offset of the base (3,) [m].
+        yaw, pitch: [rad].
+        speed: largest of the base's origin [m/s]; turn_speed: largest of yaw and of pitch [rad/s].
+    """
+
+    target: tuple[float, float, float]
+    yaw: float
+    pitch: float
+    speed: float
+    turn_speed: float
+
+    @property
+    def end(self) -> float:
+        """T [s]."""
+        way = np.linalg.norm(self.target) / self.speed
+        return 1.5 * float(max(way, abs(self.yaw) / self.turn_speed, self._pitch_time))
+
+    @property
+    def _pitch_time(self) -> float:
+        return abs(self.pitch) / self.turn_speed
+
+    def at(self, times: Array) -> Offsets:
+        """See `Command.at`."""
+        tau = np.clip(times / max(self.end, DT), 0.0, 1.0)
+        s = tau * tau * (3 - 2 * tau)
+        return Offsets(s[:, None] * np.array(self.target), s * self.yaw, s * self.pitch)
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A velocity of the base in its own heading: forwards, to the left [m/s], turning [rad/s].
+
+    It is reached linearly within half a second; the path is the arc that a cart would drive.
+    """
+
+    velocity: tuple[float, float, float]
+    end: float = np.inf
+
+    def at(self, times: Array) -> Offsets:
+        """See `Command.at`."""
+        vx, vy, w = self.velocity
+        # Time under way at full speed: the integral of min(t / RISE_TIME, 1).
+        driven = np.where(times < RISE_TIME, 0.5 * times**2 / RISE_TIME, times - RISE_TIME / 2)
+        yaw = w * driven
+        # int_0^s R(w s') ds' = s (sinc, ... ) of half the turn: a chord of the arc, turned by half.
+        chord = driven * np.sinc(yaw / (2 * np.pi))
+        c, s = np.cos(yaw / 2), np.sin(yaw / 2)
+        path = chord[:, None] * np.stack([c * vx - s * vy, s * vx + c * vy, 0 * c], axis=1)
+        return Offsets(path, yaw, np.zeros_like(yaw))
+
+
+@dataclass(frozen=True)
+class Given:
+    """Functions of time [s], or numbers: the user's own motion.
+
+    Args:
+        target: offset (3,) [m]; yaw, pitch: [rad].
+    """
+
+    target: Any
+    yaw: Any
+    pitch: Any
+    end: float = np.inf
+
+    def at(self, times: Array) -> Offsets:
+        """See `Command.at`."""
+        offset = _sampled("target", self.target, times, (3,))
+        return Offsets(
+            offset, _sampled("yaw", self.yaw, times, ()), _sampled("pitch", self.pitch, times, ())
+        )
+
+
+def _sampled(name: str, given: object, times: Array, shape: tuple[int, ...]) -> Array:
+    if not callable(given):
+        return np.tile(as_array(name, given, shape), (len(times), *(1,) * len(shape)))
+    return np.array([as_array(f"{name}(t)", given(max(float(t), 0.0)), shape) for t in times])
+
+
+def commanded(
+    target: ArrayLike | Callable[[float], ArrayLike],
+    yaw: float | Callable[[float], float],
+    pitch: float | Callable[[float], float],
+    velocity: ArrayLike,
+    speed: float,
+    turn_speed: float,
+) -> Command:
+    """The command that the parameters of a task mean.
+
+    Raises:
+        ValueError: numbers that are none; a velocity together with a target.
+    """
+    if any(map(callable, (target, yaw, pitch))):
+        given = Given(target, yaw, pitch)
+        given.at(np.zeros(1))  # refuses what is none
+        return given
+    x, y, z = as_array("target", target, (3,))
+    angles = [float(as_array(n, v, ())) for n, v in (("yaw", yaw), ("pitch", pitch))]
+    vx, vy, w = as_array("velocity", velocity, (3,))
+    if vx or vy or w:
+        if x or y or z or any(angles):
+            raise ValueError("`velocity` must be 0,0,0 where a target, yaw or pitch is given")
+        return Drive((vx, vy, w))
+    speeds = positive("speed", speed), positive("turn_speed", turn_speed)
+    return Reach((x, y, z), *angles, *speeds)
+
+
+class BasePoses(NamedTuple):
+    """position (m, 3) [m], orientation (m, 4) x y z w, linear (m, 3) [m/s], angular (m, 3) [rad/s].
+
+    All in the world. pitch (m,) [rad] and height (m,) [m]: what a posture depends on.
+    """
+
+    position: Array
+    orientation: Array
+    linear: Array
+    angular: Array
+    pitch: Array
+    height: Array
+
+
+def base_poses(robot: Robot, command: Command, times: Array) -> BasePoses:
+    """Poses and velocities of the base at these times (m,)."""
+    offset, yaw, pitch = command.at(times)
+    after, before = (command.at(np.maximum(times + d, 0.0)) for d in (DT, -DT))
+    span = (np.maximum(times + DT, 0.0) - np.maximum(times - DT, 0.0))[:, None]
+    rise = np.zeros_like(offset)
+    rise[:, 2] = raised(robot, pitch)
+    drift = raised(robot, after.pitch) - raised(robot, before.pitch)
+    linear = (after.offset - before.offset) / span
+    linear[:, 2] += drift / span[:, 0]
+    yaw_rate = (after.yaw - before.yaw) / span[:, 0]
+    pitch_rate = (after.pitch - before.pitch) / span[:, 0]
+    angular = np.stack([np.sin(yaw) * pitch_rate, -np.cos(yaw) * pitch_rate, yaw_rate], axis=1)
+    position = robot.stance[:3] + offset + rise
+    orientation = product(turned(yaw, pitch), robot.stance[3:7])
+    return BasePoses(position, orientation, linear, angular, pitch, offset[:, 2] + rise[:, 2])
+
+
+def raised(robot: Robot, pitch: Array) -> Array:
+    """How much the base rises while it pitches (m,) [m]: so much that no hip comes too low."""
+    root = robot.system.bodies[0].name
+    places = [body.position[0] for body in robot.system.bodies if body.parent == root]
+    lever = np.where(pitch > 0, -min(places, default=0.0), max(places, default=0.0))
+    allowed = (1 - LOWEST_HIPS) * robot.stance[2]
+    return np.maximum(np.abs(lever * np.sin(pitch)) - allowed, 0.0)
+
+
+def turned(yaw: Array, pitch: Array) -> Array:
+    """Quaternions x y z w (m, 4) of R_z(yaw) R_y(-pitch)."""
+    s, c, sp, cp = np.sin(yaw / 2), np.cos(yaw / 2), np.sin(pitch / 2), np.cos(pitch / 2)
+    return np.stack([s * sp, -c * sp, s * cp, c * cp], axis=1)
+
+
+def product(a: Array, b: Array) -> Array:
+    """Quaternions (m, 4) of first b (4,), then a (m, 4)."""
+    vector = a[:, 3:] * b[:3] + b[3] * a[:, :3] + np.cross(a[:, :3], b[:3])
+    return np.column_stack([vector, a[:, 3] * b[3] - a[:, :3] @ b[:3]])

@@ -1,0 +1,176 @@
+"""Costs of a robot whose base shall follow a command, as they are seen from any time.
+
+Weights are stated for a robot of the size of the Go2 and carried to others by `RobotSize`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cito.dynamics.robot import Robot
+from cito.dynamics.types import Array, IntArray
+from cito.problems.base_motion import BasePoses, Command, Reach, base_poses, product, raised, turned
+from cito.problems.costs import CostTerm, Knots
+from cito.problems.legged import joint_limit_costs
+from cito.problems.posture import tilted_posture
+from cito.problems.robot_costs import (
+    BasePose,
+    BaseVelocity,
+    FootSlip,
+    JointVelocity,
+    Posture,
+    Torque,
+)
+from cito.problems.robot_parts import Parts
+from cito.problems.robot_size import RobotSize
+
+ALONG_AXES = np.array([1.0, 1.0, 2.0])  # how the position's weight is shared among x, y, z
+PITCHES = np.linspace(-0.6, 0.6, 9)  # for which postures of a motion of the user's are found [rad]
+STAGES = 5  # on the way to a pose for which they are found
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Of the residuals, for a robot of the size of the Go2.
+
+    Args:
+        position: along x and y, twice that along z [1/m^2].
+        orientation: [1/rad^2].
+        linear: of the base's velocity [s^2/m^2]; angular: [s^2/rad^2].
+        posture: [1/rad^2]; joint_velocity: [s^2/rad^2]; torque: [1/(N m)^2].
+        slip: of feet near the ground [s^2/m^2]; sharpness: how fast it falls with height [1/m].
+        terminal: how much more the pose weighs at the last knot.
+    """
+
+    position: float = 200.0
+    orientation: float = 40.0
+    linear: float = 0.5
+    angular: float = 0.05
+    posture: float = 5.0
+    joint_velocity: float = 5e-3
+    torque: float = 2e-3
+    slip: float = 1.0
+    sharpness: float = 50.0
+    terminal: float = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class MovingBase:
+    """The costs of following a command: a function of time.
+
+    Args:
+        robot: a robot with drives, feet and a base that is free.
+        command: where its base shall be.
+        horizon: N; time_step: h [s].
+        weights: of a robot of the Go2's size.
+        extra: terms that do not move.
+    """
+
+    robot: Robot
+    command: Command
+    horizon: int
+    time_step: float
+    weights: Weights = field(default_factory=Weights)
+    extra: tuple[CostTerm, ...] = ()
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "_postures", Postures.along(self.robot, self.command))
+        set_(self, "_still", self._effort())
+        set_(self, "_first", self._seen_from(0.0))
+        set_(self, "_last", self._first)
+        if np.isfinite(self.command.end) and self.command.end > 0:
+            set_(self, "_last", self._seen_from(self.command.end))
+
+    def __call__(self, t: float) -> tuple[CostTerm, ...]:
+        """The terms seen from time t [s]; from the command's end on the same object."""
+        costs: tuple[CostTerm, ...]
+        if t >= self.command.end:
+            costs = self._last  # type: ignore[attr-defined]
+        else:
+            costs = self._first if t <= 0 else self._seen_from(t)  # type: ignore[attr-defined]
+        return costs
+
+    def goal(self, t: float) -> BasePoses:
+        """Where the base shall be at time t [s]."""
+        return base_poses(self.robot, self.command, np.array([t]))
+
+    def _seen_from(self, t: float) -> tuple[CostTerm, ...]:
+        w, size = self.weights, RobotSize.of(self.robot)
+        poses = base_poses(
+            self.robot, self.command, t + self.time_step * np.arange(self.horizon + 1)
+        )
+
+        def pose(scale: float, knots: Knots) -> BasePose:
+            return BasePose(
+                poses.position,
+                poses.orientation,
+                scale * w.position / size.length**2 * ALONG_AXES,
+                scale * w.orientation,
+                knots=knots,
+            )
+
+        velocity = BaseVelocity(
+            poses.linear,
+            poses.angular,
+            w.linear / size.speed**2,
+            w.angular * size.time**2,
+            frame="world",
+            knots="all",
+        )
+        posture = Posture(self._postures(poses), w.posture, knots="all")  # type: ignore[attr-defined]
+        moving = (pose(1.0, "running"), pose(w.terminal, "terminal"), velocity, posture)
+        return (*moving, *self._still)  # type: ignore[attr-defined]
+
+    def _effort(self) -> tuple[CostTerm, ...]:
+        """What moving costs, wherever to."""
+        w, size = self.weights, RobotSize.of(self.robot)
+        return (
+            JointVelocity(w.joint_velocity * size.time**2, knots="all"),
+            Torque(w.torque / size.torque**2),
+            FootSlip(w.slip / size.speed**2, sharpness=w.sharpness / size.length),
+            *joint_limit_costs(
+                self.robot, velocity_limit=25 / size.time, velocity_weight=0.05 * size.time**2
+            ),
+            *self.extra,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Postures:
+    """Angles of the driven joints (nj,) as a function of the base's pitch or height.
+
+    Args:
+        keys: pitch [rad] or height above the stance [m], ascending, (m,).
+        angles: (m, nj).
+        by_pitch: which of both.
+    """
+
+    keys: Array
+    angles: Array
+    by_pitch: bool
+
+    @classmethod
+    def along(cls, robot: Robot, command: Command) -> Postures:
+        """The postures that a command asks for."""
+        joints = Parts.of_system("robot", robot).joints("robot", None)
+        if isinstance(command, Reach) and (command.pitch or command.target[2]):
+            parts = np.linspace(0.0, 1.0, STAGES)
+            pitches = parts * command.pitch
+            heights = parts * command.target[2] + raised(robot, pitches)
+        elif np.isfinite(command.end) or not hasattr(command, "pitch"):
+            return cls(np.zeros(1), robot.stance[joints.q][None], True)
+        else:
+            pitches, heights = PITCHES, raised(robot, PITCHES)
+        tilts = product(turned(np.zeros_like(pitches), pitches), robot.stance[3:7])
+        angles = np.array([tilted_posture(robot, R, h) for R, h in zip(tilts, heights)])
+        keys = pitches if np.ptp(pitches) > 0 else heights
+        order: IntArray = np.argsort(keys)
+        return cls(keys[order], angles[order], bool(np.ptp(pitches) > 0))
+
+    def __call__(self, poses: BasePoses) -> Array:
+        """(m, nj) at these poses."""
+        key = poses.pitch if self.by_pitch else poses.height
+        return np.stack([np.interp(key, self.keys, column) for column in self.angles.T], axis=1)
