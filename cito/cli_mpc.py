@@ -16,7 +16,7 @@ from cito.dynamics.gradients import Gradient
 from cito.dynamics.robot import Robot
 from cito.mpc import MPC
 from cito.plan import joint_hold
-from cito.problems.legged import pose_errors, robot_of
+from cito.problems.legged import robot_of
 from cito.problems.problem import Problem
 from cito.problems.task_files import task_name
 from cito.realtime.clock import LockstepClock
@@ -28,6 +28,8 @@ from cito.realtime.remote_controller import RemoteController
 from cito.realtime.run_file import run_of
 from cito.realtime.run_log import RunLog
 from cito.realtime.self_robot import SelfRobot
+from cito.realtime.tracking import followed
+from cito.solvers.adaptive import Adaptive
 from cito.visualization.motion import motion_of_run
 
 ROBOTS = ("self", "mujoco")
@@ -69,9 +71,10 @@ def mpc(arguments: argparse.Namespace) -> int:
             about={"task": problem.name, "parameters": dict(problem.parameters)},
             **options,
         )
+    logged = run_of(log)
     row = {"task": problem.name, "robot": arguments.robot, **summary.as_dict()}
-    errors = pose_errors(problem, summary.final_state)
-    row |= errors | {"mode_switches": motion_of_run(run_of(log)).mode_switches}
+    row |= followed(problem, logged, summary.final_state)
+    row |= {"mode_switches": motion_of_run(logged).mode_switches}
     if arguments.json:
         print_json(row)
     else:
@@ -103,14 +106,14 @@ def split_pull(assignments: Sequence[str]) -> tuple[list[str], Pull]:
 
 
 def chosen_gradient(arguments: argparse.Namespace) -> Gradient | None:
-    """The gradient that the options name; None: the controller's default."""
+    """The gradient that the options name; None: the controller chooses, `adaptive`."""
     given = {n: getattr(arguments, n) for n in GRADIENT_NUMBERS if hasattr(arguments, n)}
     numbers = {name: value for name, value in given.items() if value is not None}
-    if arguments.gradient is None and not numbers:
+    if arguments.gradient in (None, Adaptive.name) and not numbers:
         return None
     gradient = api.gradient_named(arguments.gradient or "full-cone", **numbers)
     if not isinstance(gradient, Gradient):
-        raise ValueError("--gradient must be one contact gradient; without it one is chosen")
+        raise ValueError("--gradient adaptive takes no numbers: it chooses them")
     return gradient
 
 
@@ -162,7 +165,10 @@ def told(row: Mapping[str, Any]) -> list[tuple[str, object]]:
         ("objective", f"{row['objective_mean']:.4g} +- {row['objective_std']:.2g}"),
         ("position error", f"{100 * row['position_error']:.2f} cm"),
         ("orientation error", f"{np.degrees(row['orientation_error']):.2f} degrees"),
+        ("way behind", f"{100 * row['tracking_error']:.2f} cm on average"),
+        ("speed", f"{row['velocity_error']:.3f} m/s off on average"),
         ("contact changes", row["mode_switches"]),
+        ("other contacts", f"{row['other_contacts']} ticks"),
         ("fell", "yes" if row["fell"] else "no"),
         ("solve", f"{1e3 * row['solve_p50']:.2f} ms, 99 %: {1e3 * row['solve_p99']:.2f} ms"),
         ("period", f"99 %: {1e3 * row['period_p99']:.2f} ms"),

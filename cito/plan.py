@@ -19,8 +19,10 @@ from cito.dynamics.base import Dynamics
 from cito.dynamics.robot import Robot
 from cito.dynamics.types import Array, as_array, as_vector
 from cito.problems.problem import Problem
+from cito.problems.robot_size import RobotSize
 
-JOINT_STIFFNESS, JOINT_DAMPING = 30.0, 1.0  # of a robot that holds on [N m/rad], [N m s/rad]
+# Of a robot of the Go2's size that holds on [N m/rad], [N m s/rad].
+JOINT_STIFFNESS, JOINT_DAMPING = 30.0, 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,8 @@ class Plan:
 
 def joint_hold(problem: Problem, robot: Robot) -> Hold:
     """The start's torques and joint stiffness: what a robot does beyond the end of a plan."""
-    B = robot.system.actuation
+    B, size = robot.system.actuation, RobotSize.of(robot)
     assert B is not None and problem.initial_controls is not None
-    gains = -np.hstack([JOINT_STIFFNESS * B.T, JOINT_DAMPING * B.T])
+    stiffness, damping = JOINT_STIFFNESS * size.torque, JOINT_DAMPING * size.torque * size.time
+    gains = -np.hstack([stiffness * B.T, damping * B.T])
     return Hold(problem.start, problem.initial_controls[-1], gains)

@@ -64,11 +64,8 @@ class Reach:
     def end(self) -> float:
         """T [s]."""
         way = np.linalg.norm(self.target) / self.speed
-        return 1.5 * float(max(way, abs(self.yaw) / self.turn_speed, self._pitch_time))
-
-    @property
-    def _pitch_time(self) -> float:
-        return abs(self.pitch) / self.turn_speed
+        turn = max(abs(self.yaw), abs(self.pitch)) / self.turn_speed
+        return 1.5 * max(float(way), turn)
 
     def at(self, times: Array) -> Offsets:
         """See `Command.at`."""
@@ -121,38 +118,39 @@ class Given:
         )
 
 
-def _sampled(name: str, given: object, times: Array, shape: tuple[int, ...]) -> Array:
+def _sampled(name: str, given: Any, times: Array, shape: tuple[int, ...]) -> Array:
     if not callable(given):
         return np.tile(as_array(name, given, shape), (len(times), *(1,) * len(shape)))
     return np.array([as_array(f"{name}(t)", given(max(float(t), 0.0)), shape) for t in times])
 
 
 def commanded(
-    target: ArrayLike | Callable[[float], ArrayLike],
+    target: ArrayLike | Callable[[float], ArrayLike] | None,
     yaw: float | Callable[[float], float],
     pitch: float | Callable[[float], float],
     velocity: ArrayLike,
     speed: float,
     turn_speed: float,
 ) -> Command:
-    """The command that the parameters of a task mean.
+    """The command that the parameters of a task mean; without a target the base stays where it is.
 
     Raises:
         ValueError: numbers that are none; a velocity together with a target.
     """
-    if any(map(callable, (target, yaw, pitch))):
+    target = (0.0, 0.0, 0.0) if target is None else target
+    if callable(target) or callable(yaw) or callable(pitch):
         given = Given(target, yaw, pitch)
         given.at(np.zeros(1))  # refuses what is none
         return given
     x, y, z = as_array("target", target, (3,))
-    angles = [float(as_array(n, v, ())) for n, v in (("yaw", yaw), ("pitch", pitch))]
+    turn, tilt = float(as_array("yaw", yaw, ())), float(as_array("pitch", pitch, ()))
     vx, vy, w = as_array("velocity", velocity, (3,))
     if vx or vy or w:
-        if x or y or z or any(angles):
-            raise ValueError("`velocity` must be 0,0,0 where a target, yaw or pitch is given")
+        if x or y or z or turn or tilt:
+            raise ValueError("`velocity` must be 0,0,0 where a target, yaw or pitch is given too")
         return Drive((vx, vy, w))
-    speeds = positive("speed", speed), positive("turn_speed", turn_speed)
-    return Reach((x, y, z), *angles, *speeds)
+    speed, turn_speed = positive("speed", speed), positive("turn_speed", turn_speed)
+    return Reach((x, y, z), turn, tilt, speed, turn_speed)
 
 
 class BasePoses(NamedTuple):
@@ -193,7 +191,8 @@ def raised(robot: Robot, pitch: Array) -> Array:
     places = [body.position[0] for body in robot.system.bodies if body.parent == root]
     lever = np.where(pitch > 0, -min(places, default=0.0), max(places, default=0.0))
     allowed = (1 - LOWEST_HIPS) * robot.stance[2]
-    return np.maximum(np.abs(lever * np.sin(pitch)) - allowed, 0.0)
+    rise: Array = np.maximum(np.abs(lever * np.sin(pitch)) - allowed, 0.0)
+    return rise
 
 
 def turned(yaw: Array, pitch: Array) -> Array:

@@ -41,7 +41,7 @@ def base_pose(
     friction: float = 0.7,
     time_step: float = 0.025,
     horizon: int = 20,
-    target: ArrayLike | Callable[[float], ArrayLike] = (0.4, 0.0, 0.0),
+    target: ArrayLike | Callable[[float], ArrayLike] | None = None,
     yaw: float | Callable[[float], float] = 0.0,
     pitch: float | Callable[[float], float] = 0.0,
     velocity: ArrayLike = (0.0, 0.0, 0.0),
@@ -56,13 +56,18 @@ def base_pose(
 
     The reference moves at `speed` [m/s] and `turn_speed` [rad/s] at most, for a robot of the Go2's
     size. `target`, `yaw` and `pitch` may be functions of time [s]; or `velocity` says how to go:
-    forwards, to the left [m/s] and turning [rad/s], with the target at 0,0,0. While pitching the
+    forwards, to the left [m/s] and turning [rad/s]. Without any of them the target is 0.4 m ahead.
+    While pitching the
     base rises so much that no hip comes too low. `contacts` are what must stay off the ground,
     names with commas between; "auto": trunk and knees where the file has them, else the base.
     """
     parameters = dict(locals())
     loaded = guarded(robot, contacts)
     size = RobotSize.of(loaded)
+    if target is None and not (
+        callable(yaw) or callable(pitch) or yaw or pitch or np.any(velocity)
+    ):
+        target = (0.4, 0.0, 0.0)
     command = commanded(
         target,
         yaw,
@@ -142,8 +147,10 @@ def base_pose_c3(
 
 
 def base_target(robot: Robot, target: ArrayLike, yaw: float, pitch: float) -> BaseTarget:
-    """The pose that the parameters of `base-pose-c3` mean, from the robot's stance; it pitches about
-    the hips of its hind feet."""
+    """The pose that the parameters of `base-pose-c3` mean, from the robot's stance.
+
+    It pitches about the hips of its hind feet.
+    """
     offset = as_array("target", target, (3,))
     yaw, pitch = (float(as_array(n, v, ())) for n, v in (("yaw", yaw), ("pitch", pitch)))
     if robot.system.bodies[0].joint != "free":

@@ -6,11 +6,12 @@ Weights are stated for a robot of the size of the Go2 and carried to others by `
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from cito.dynamics.robot import Robot
-from cito.dynamics.types import Array, IntArray
+from cito.dynamics.types import Array
 from cito.problems.base_motion import BasePoses, Command, Reach, base_poses, product, raised, turned
 from cito.problems.costs import CostTerm, Knots
 from cito.problems.legged import joint_limit_costs
@@ -75,23 +76,11 @@ class MovingBase:
     weights: Weights = field(default_factory=Weights)
     extra: tuple[CostTerm, ...] = ()
 
-    def __post_init__(self) -> None:
-        set_ = object.__setattr__
-        set_(self, "_postures", Postures.along(self.robot, self.command))
-        set_(self, "_still", self._effort())
-        set_(self, "_first", self._seen_from(0.0))
-        set_(self, "_last", self._first)
-        if np.isfinite(self.command.end) and self.command.end > 0:
-            set_(self, "_last", self._seen_from(self.command.end))
-
     def __call__(self, t: float) -> tuple[CostTerm, ...]:
         """The terms seen from time t [s]; from the command's end on the same object."""
-        costs: tuple[CostTerm, ...]
         if t >= self.command.end:
-            costs = self._last  # type: ignore[attr-defined]
-        else:
-            costs = self._first if t <= 0 else self._seen_from(t)  # type: ignore[attr-defined]
-        return costs
+            return self._last
+        return self._first if t <= 0 else self._seen_from(t)
 
     def goal(self, t: float) -> BasePoses:
         """Where the base shall be at time t [s]."""
@@ -99,9 +88,8 @@ class MovingBase:
 
     def _seen_from(self, t: float) -> tuple[CostTerm, ...]:
         w, size = self.weights, RobotSize.of(self.robot)
-        poses = base_poses(
-            self.robot, self.command, t + self.time_step * np.arange(self.horizon + 1)
-        )
+        times: Array = t + self.time_step * np.arange(self.horizon + 1)
+        poses = base_poses(self.robot, self.command, times)
 
         def pose(scale: float, knots: Knots) -> BasePose:
             return BasePose(
@@ -120,10 +108,24 @@ class MovingBase:
             frame="world",
             knots="all",
         )
-        posture = Posture(self._postures(poses), w.posture, knots="all")  # type: ignore[attr-defined]
+        posture = Posture(self._postures(poses), w.posture, knots="all")
         moving = (pose(1.0, "running"), pose(w.terminal, "terminal"), velocity, posture)
-        return (*moving, *self._still)  # type: ignore[attr-defined]
+        return (*moving, *self._effort)
 
+    @cached_property
+    def _first(self) -> tuple[CostTerm, ...]:
+        return self._seen_from(0.0)
+
+    @cached_property
+    def _last(self) -> tuple[CostTerm, ...]:
+        moves = 0 < self.command.end < np.inf
+        return self._seen_from(self.command.end) if moves else self._first
+
+    @cached_property
+    def _postures(self) -> Postures:
+        return Postures.along(self.robot, self.command)
+
+    @cached_property
     def _effort(self) -> tuple[CostTerm, ...]:
         """What moving costs, wherever to."""
         w, size = self.weights, RobotSize.of(self.robot)
@@ -167,7 +169,7 @@ class Postures:
         tilts = product(turned(np.zeros_like(pitches), pitches), robot.stance[3:7])
         angles = np.array([tilted_posture(robot, R, h) for R, h in zip(tilts, heights)])
         keys = pitches if np.ptp(pitches) > 0 else heights
-        order: IntArray = np.argsort(keys)
+        order = np.argsort(keys)
         return cls(keys[order], angles[order], bool(np.ptp(pitches) > 0))
 
     def __call__(self, poses: BasePoses) -> Array:

@@ -1,4 +1,4 @@
-"""Postures of a legged robot whose base is tilted or raised while its feet stay where they stand."""
+"""Postures of a legged robot whose base is tilted or raised while its feet stay in place."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ DAMPING = 1e-3  # of its least squares, for feet that cannot reach [m^2]
 
 
 def tilted_posture(robot: Robot, orientation: Array, height: float) -> Array:
-    """Angles of the driven joints (nj,) with the base turned to `orientation`, a quaternion x y z w,
-    and raised by `height` [m], and the feet where they are in the stance.
+    """Angles of the driven joints (nj,) with the feet where they are in the stance, the base turned
+    to `orientation`, a quaternion x y z w, and raised by `height` [m].
 
     A foot that cannot reach comes as near as the joints' limits let it.
     """
@@ -43,5 +43,3 @@ def _feet(robot: Robot, q: Array) -> Array:
     feet = [c for c in robot.contacts if c.name in robot.feet]
     places = [poses[c.body].position + poses[c.body].rotation @ c.position for c in feet]
     return np.concatenate(places)
-
-

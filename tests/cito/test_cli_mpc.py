@@ -40,6 +40,15 @@ def test_a_quadruped_steps_to_its_target(capsys, tmp_path):
     assert (tmp_path / "base-pose.run").is_file()
 
 
+def test_a_quadruped_goes_at_a_velocity(capsys):
+    options = ("--set", "velocity=0.3,0,0.3", "--duration", "2", "--gradient", "adaptive")
+    status, row = outcome(capsys, "base-pose", *options)
+    assert status == 0 and not row["fell"] and row["other_contacts"] == 0
+    assert row["tracking_error"] < 0.05 and row["velocity_error"] < 0.1
+    again = outcome(capsys, "base-pose", *options)[1]
+    assert all(again[key] == row[key] for key in ("objective_mean", "position_error"))
+
+
 def test_a_pull_moves_the_robot(capsys):
     pull = ("--set", "pull=0,60,0", "--set", "pull_time=0.1,0.2")
     _, still = outcome(capsys, "stand", "--duration", "0.4")
@@ -75,7 +84,8 @@ def test_the_delay_is_less_than_the_time_between_two_plans():
         (["stand", "--robot", "atlas"], "--robot must be self or mujoco, got 'atlas'"),
         (["stand", "--set", "pull=1,2"], "--set pull must be 3 numbers"),
         (["stand", "--set", "pull=a,b,c"], "--set pull must be numbers separated by commas"),
-        (["stand", "--gradient", "adaptive"], "--gradient must be one contact gradient"),
+        (["stand", "--gradient", "adaptive", "--rho", "1"], "`rho` is not a number of gradient"),
+        (["base-pose", "--set", "velocity=1,0"], "`velocity` must have shape (3,)"),
         (["stand", "--iterations", "0"], "`iterations` must be a whole number >= 1"),
     ],
 )
