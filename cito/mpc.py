@@ -7,6 +7,8 @@
     shift      that plan by the time that has passed, and roll it out closed loop from there
     improve    a few DDP iterations under a contact gradient, within the budget; where no step
                lowers the cost, the full one is followed for a while, and the best is kept
+    polish     at rest, by the exact gradient; what is shifted next is the plan before that,
+               lest the search stay in the nearest local optimum
     keep       the old plan where nothing finite came out
 
 The controller owns no clock: time is an argument, and a budget is measured by a function that is
@@ -38,9 +40,10 @@ REGULARIZATIONS = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
 # Step sizes, in the blocks in which they are rolled out.
 STEP_SIZES = (np.ones(1), np.array([0.5, 0.25]), np.array([0.125, 0.0625, 0.03125]))
 PROMISE = 0.1  # share of the decrease expected of a step with which it is taken
-UP, UPF, PR = 0, 1.3, 0.01
 SMALL = 1e-4  # relative decrease of the cost below which a gradient brought nothing
 WIDTH = 1.65  # of 1, 1.25, 1.65 and 2 the best on the base poses of a Go2 [-]
+CALM = 0.05  # relative change of the cost between updates below which nothing goes on
+SETTLED = 10  # updates in a row after which a calm robot is taken to have come to rest
 UPHILL = 1.3  # times the best cost that a step may cost which is followed uphill
 HOPE = 1e-3  # relative decrease without whose promise nothing is followed uphill
 
@@ -74,7 +77,8 @@ class MPC:
         iterations: DDP iterations in an update.
         first_iterations: the same where there is no plan yet.
         gradient: one contact gradient, several to choose from, or None: `default_gradients`. Each
-            iteration takes the first that lowers the cost.
+            iteration takes the first that lowers the cost. By default plans at rest are polished
+            by the exact one: a wide kernel stays a per cent or two above the cost of standing.
         delay: from measurement to the moment at which the plan applies [s].
         uphill_steps: full steps in a row that may be followed although they cost more: a foot often
             lifts off only after its controls have grown for a few iterations. 0: monotone.
@@ -113,8 +117,9 @@ class MPC:
     def reset(self) -> None:
         """Forget the plan: the next update starts from the problem's initial controls."""
         self.plan: Plan | None = None
+        self._followed: Plan | None = None  # the last plan, before it was polished
         self.last: Update | None = None
-        self._level = 0
+        self._level = self._calm = 0
         self._gradients = self._given
 
     def update(self, t: float, x: ArrayLike) -> Plan:
@@ -139,8 +144,21 @@ class MPC:
             return self.plan
         self._gradients = self._gradients or default_gradients(problem, warm[0])
         iterate, feedback = self._descend(problem, objective, warm, deadline)
-        self.plan = self._planned(apply_time, problem, iterate, feedback)
+        before = np.inf if self._followed is None else self._followed.cost
+        calm = abs(iterate.cost - before) <= CALM * abs(iterate.cost)
+        self._calm = self._calm + 1 if calm else 0
+        self._followed = self.plan = self._planned(apply_time, problem, iterate, feedback)
+        if self._calm >= SETTLED and not self._given and self._clock() < deadline:
+            self._polish(Neighbourhood(problem, objective, iterate), apply_time)
         return self.plan
+
+    def _polish(self, neighbourhood: Neighbourhood, t: float) -> None:
+        """Put in force what one exact iteration makes of the plan, where that is better."""
+        step = self._improve(neighbourhood, (Exact(),))
+        if step.better is not None and step.policy is not None and self.last is not None:
+            feedback = step.policy.feedback
+            self.plan = self._planned(t, neighbourhood.problem, step.better, feedback)
+            self.last = self.last._replace(cost=self.plan.cost, gradient=step.gradient)
 
     def _descend(
         self, problem: Problem, objective: Objective, warm: tuple[Iterate, Array], deadline: float
@@ -151,7 +169,7 @@ class MPC:
         count = self.iterations if self.plan is not None else self.first_iterations
         status, done, name = UpdateStatus.BUDGET, 0, ""
         while done < count and self._clock() < deadline:
-            step = self._improve(Neighbourhood(problem, objective, iterate))
+            step = self._improve(Neighbourhood(problem, objective, iterate), self._gradients)
             done += 1
             if iterate is best and step.policy is not None:
                 feedback = step.policy.feedback
@@ -200,9 +218,9 @@ class MPC:
     ) -> tuple[Iterate, Array] | None:
         """The cheapest closed-loop rollout of what is left of the plan, and its gains."""
         candidates: list[tuple[Iterate, Array]] = []
-        if self.plan is not None:
+        if self._followed is not None:
             for hold in (None,) if self.hold is None else (None, self.hold):
-                X, U, K, impulses = self.plan.shifted(max(t, self.plan.start_time), hold)
+                X, U, K, impulses = self._followed.shifted(max(t, self._followed.start_time), hold)
                 iterate = closed_loop(problem, objective, X, U, K, impulses)
                 candidates += [] if iterate is None else [(iterate, K)]
         if self.hold is not None:
@@ -226,11 +244,11 @@ class MPC:
         iterate = closed_loop(problem, objective, X, U, K)
         return [] if iterate is None else [(iterate, K)]
 
-    def _improve(self, neighbourhood: Neighbourhood) -> _Step:
+    def _improve(self, neighbourhood: Neighbourhood, gradients: Sequence[Gradient]) -> _Step:
         """One DDP iteration under the first gradient that lowers the cost."""
         cost = neighbourhood.iterate.cost
         first: _Step | None = None
-        for gradient in self._gradients:
+        for gradient in gradients:
             for level in range(self._level, len(REGULARIZATIONS)):
                 policy = neighbourhood.backward(gradient, REGULARIZATIONS[level])
                 if policy is None:
@@ -279,9 +297,9 @@ def default_gradients(problem: Problem, iterate: Iterate) -> tuple[Gradient, ...
         rho = WIDTH m (g h)^2 / number of feet      of a robot,
         rho_i = v_ref^2 / A_NN,i              of any other system, v_ref the speed of its contacts
 
-    No narrower one after it: where the wide kernel sees a way that no hard rollout of this update
-    confirms, the exact gradient would settle in the nearest local optimum (a robot that leans
-    instead of stepping), and the next update would find it there.
+    No narrower one after it while the robot moves: where the wide kernel sees a way that no hard
+    rollout of this update confirms, the exact gradient would settle in the nearest local optimum (a
+    robot that leans instead of stepping), and the next update would find it there.
     """
     dynamics = problem.dynamics
     free_velocity = dynamics.linearize(iterate.rollout).free_velocity
