@@ -88,7 +88,7 @@ class MovingBase:
 
     def _seen_from(self, t: float) -> tuple[CostTerm, ...]:
         w, size = self.weights, RobotSize.of(self.robot)
-        times: Array = t + self.time_step * np.arange(self.horizon + 1)
+        times: Array = t + self.time_step * np.arange(self.horizon + 1, dtype=float)
         poses = base_poses(self.robot, self.command, times)
 
         def pose(scale: float, knots: Knots) -> BasePose:

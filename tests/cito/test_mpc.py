@@ -9,6 +9,7 @@ import pytest
 
 import cito
 from cito.mpc import MPC, UpdateStatus
+from cito.plan import joint_hold
 
 
 def run(controller, ticks, period=None, disturb=None):
@@ -60,6 +61,21 @@ def test_a_push_is_answered():
 
     states, _ = run(hopping(), 100, disturb=push)
     np.testing.assert_allclose(states[-1][0], 0.3, atol=0.03)
+
+
+def test_at_rest_the_plan_costs_as_little_as_that_of_the_exact_gradient():
+    ends = {}
+    for gradient in (None, cito.Exact(), cito.FullCone(0.3)):
+        problem = cito.make("base-pose", target=(0, 0, 0), horizon=10)
+        hold = joint_hold(problem, problem.dynamics.system)
+        controller = MPC(problem, gradient=gradient, hold=hold)
+        controller.start = problem.start
+        ends[gradient] = run(controller, 50)[1][-1].cost
+        assert controller.last.gradient == (
+            "full-cone" if ends.get(cito.FullCone(0.3)) else "exact"
+        )
+    exact, wide, polished = ends[cito.Exact()], ends[cito.FullCone(0.3)], ends[None]
+    assert polished == pytest.approx(exact, rel=1e-3) and polished < wide
 
 
 def test_equal_calls_return_equal_plans_and_reset_forgets():

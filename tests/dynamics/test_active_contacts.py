@@ -76,6 +76,19 @@ def test_an_opening_contact_that_the_others_close():
     assert (opening & (modes == 0)).sum() > 50
 
 
+def test_guards_are_seen_when_they_are_near():
+    robot = load_robot("go2", contacts=["trunk", "*_knee"])
+    assert robot.system.guards == 12 and load_robot("go2").system.guards == 0
+    dynamics = ContactDynamics(robot, H, MU)
+    stance = np.concatenate([robot.stance, np.zeros(18)])
+    low = stance.copy()
+    low[2], low[8:19:3] = 0.06, 3.0  # on its belly, the corners of which are 3 mm up; legs up
+    for x, guards in ((stance, 0), (low, 4)):
+        motion = dynamics.rollout(x, np.zeros((1, 12)))
+        seen = dynamics.linearize(motion).seen_contacts(FullCone(0.3))[0]
+        assert seen[:4].all() and seen[4:].sum() >= guards and (guards or not seen[4:].any())
+
+
 @pytest.mark.parametrize("gradient", [Signorini(0.1), FullCone(0.1)])
 def test_far_limits_hardly_show_in_a_relaxed_law(gradient):
     dynamics, states, controls = quadruped(np.random.default_rng(2), 20, 0.05)
