@@ -1,9 +1,11 @@
 """Actuated soft bodies at rest: meshes, the shape-targeting energy, equilibria, sensitivities.
 
-mesh = block((1.0, 0.2), (20, 4))
-body = SoftBody(mesh, held_end(mesh).vertices)
-pose = solve_equilibrium(body, A)          # A (m, d, d): the stretch that each element wants
-g_A, g_held = equilibrium_vjp(body, A, pose.positions, dL_dx)
+For a pose of a bar and what a loss of it says of the actuation:
+
+    mesh = block((1.0, 0.2), (12, 2)).quadratic()
+    body = SoftBody(mesh, held_end(mesh).vertices)
+    pose = solve_equilibrium(body, A)          # A (m, d, d): the stretch wanted at each point
+    g_A, g_held = equilibrium_vjp(body, A, pose.positions, dL_dx)[:2]
 """
 
 from cito.dynamics.soft.adjoint import Sensitivity, equilibrium_vjp

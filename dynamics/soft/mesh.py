@@ -179,6 +179,20 @@ class Mesh:
         return edges
 
     @cached_property
+    def neighbours(self) -> Indices:
+        """Pairs of vertices that are next to each other on an edge, its middle included, (k, 2)."""
+        if self.order == 1:
+            return self.edges
+        d = self.dimension
+        halves = [
+            self.elements[:, [corner, d + 1 + k]]
+            for k, pair in enumerate(self._pairs)
+            for corner in pair
+        ]
+        neighbours: Indices = np.unique(np.sort(np.concatenate(halves), axis=1), axis=0)
+        return neighbours
+
+    @cached_property
     def boundary(self) -> Indices:
         """Edges (2-D) or triangles (3-D) that one element only has, (k, d), outside to the right
         of an edge, and where a triangle's normal points."""
