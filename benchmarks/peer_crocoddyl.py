@@ -22,6 +22,7 @@ import numpy as np
 from cito.benchmarks import crocoddyl_worker
 from cito.benchmarks.standing import Standing
 from cito.benchmarks.timing import Lap
+from cito.dynamics.tree import TreeSystem
 
 VARIABLE = "CITO_CROCODDYL_PYTHON"
 HOW_TO_PROVIDE = (
@@ -67,7 +68,7 @@ def crocoddyl_node(python: str, work: Standing) -> Iterator[tuple[str, Lap]]:
             line = receive.readline()
             if not line:
                 errors.seek(0)
-                raise OSError(_last_words(python, worker, errors.read()))
+                raise OSError(last_words(python, worker.wait(), errors.read()))
             return dict(json.loads(line))
 
         def lap() -> float:
@@ -86,10 +87,10 @@ def crocoddyl_node(python: str, work: Standing) -> Iterator[tuple[str, Lap]]:
                 worker.communicate()
 
 
-def _last_words(python: str, worker: subprocess.Popen[str], errors: str) -> str:
-    """Why the worker ended."""
-    if worker.wait() < 0:
-        name = signal.Signals(-worker.returncode).name
+def last_words(python: str, status: int, errors: str) -> str:
+    """Why a worker ended with this status."""
+    if status < 0:
+        name = signal.Signals(-status).name
         return (
             f"crocoddyl in {python} ended with {name}: its wheel is built for one version of "
             "Pinocchio, and pip installs newer ones beside it (3.2.1 needs pin<4.1)"
@@ -100,7 +101,16 @@ def _last_words(python: str, worker: subprocess.Popen[str], errors: str) -> str:
 
 def tables(work: Standing) -> dict[str, Any]:
     """The robot, the states and the controls as plain arrays."""
-    tree = work.tree
+    return {
+        **robot_tables(work.tree),
+        "time_step": np.array(work.dynamics.time_step),
+        "states": work.states,
+        "controls": work.controls,
+    }
+
+
+def robot_tables(tree: TreeSystem) -> dict[str, Any]:
+    """The bodies and contact points of a tree as plain arrays."""
     names = [body.name for body in tree.bodies]
     return {
         "joint": np.array([body.joint for body in tree.bodies]),
@@ -117,7 +127,4 @@ def tables(work: Standing) -> dict[str, Any]:
         "gravity": np.array(tree.gravity),
         "contact_body": np.array([names.index(point.body) for point in tree.contacts]),
         "contact_point": np.array([point.position for point in tree.contacts]),
-        "time_step": np.array(work.dynamics.time_step),
-        "states": work.states,
-        "controls": work.controls,
     }

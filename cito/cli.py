@@ -264,7 +264,7 @@ def _add_bench(commands: Commands[Parser]) -> None:
         "--seeds", metavar="A:B", help="of random: seeds A..B-1 (default 1000:1100)"
     )
     command.add_argument(
-        "--crocoddyl-python", metavar="PATH", help="of peers: a Python that has crocoddyl"
+        "--crocoddyl-python", metavar="PATH", help="of peers and mpc: a Python that has crocoddyl"
     )
     command.add_argument(
         "--out", metavar="DIR", default="runs", help="for figures and partial results (runs)"

@@ -30,8 +30,8 @@ def bench(arguments: argparse.Namespace) -> int:
             raise ValueError(f"--seeds is for the benchmark random, not for {name}")
         options["seeds"] = seed_range(arguments.seeds)
     if arguments.crocoddyl_python is not None:
-        if name != "peers":
-            raise ValueError(f"--crocoddyl-python is for the benchmark peers, not for {name}")
+        if name not in ("peers", "mpc"):
+            raise ValueError(f"--crocoddyl-python is for the benchmarks peers, mpc, not for {name}")
         options["crocoddyl_python"] = arguments.crocoddyl_python
     folder = output_folder("--out", arguments.out)
     module = import_module(BENCHMARKS[name])

@@ -237,7 +237,7 @@ MISUSE = {
     "bench-seeds": (["bench", "planar", "--seeds", "0:3"], "--seeds is for the benchmark random"),
     "bench-crocoddyl": (
         ["bench", "ddp", "--crocoddyl-python", "x"],
-        "--crocoddyl-python is for the benchmark peers, not for ddp",
+        "--crocoddyl-python is for the benchmarks peers, mpc, not for ddp",
     ),
     "bench-no-crocoddyl": (
         ["bench", "peers", "--crocoddyl-python", "/nowhere/python"],
