@@ -6,12 +6,12 @@
     Crocoddyl BoxFDDP           one plan for the whole motion on a prescribed trot, then followed
                                 with its gains (`cito.benchmarks.mpc_crocoddyl`)
 
-Plans apply at once, however long they took. The world is MuJoCo's for all of them (steps of 1.25 ms,
-elliptic cones), with torques and gains at 400 Hz. The costs are those of the task `base-pose-c3`; `cost` is
-theirs over the motion that was driven, not over plans. It counts as a success if nothing but feet
-touched the ground and the base ended within 15 cm and 0.15 rad of its target (these costs trade
-position for posture). `iteration_ms` is processor time of one thread, median: linearization,
-recursion and rollouts.
+Plans apply at once, however long they took. The world is MuJoCo's for all of them (steps of
+1.25 ms, elliptic cones), with torques and gains at 400 Hz. The costs are those of the task
+`base-pose-c3`; `cost` is theirs over the motion that was driven, not over plans. It counts as a
+success if nothing but feet touched the ground and the base ended within 15 cm and 0.15 rad of its
+target (these costs trade position for posture). `iteration_ms` is processor time of one thread,
+median: linearization, recursion and rollouts.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ def _to_world(x: Array, ndx: int) -> Array:
 
         p' = R dp,   v' = R (dv + dphi x v)
     """
-    T: Array = np.diag(np.ones(ndx))
+    T: Array = np.eye(ndx)
     nv = ndx // 2
     R, v = rotation_matrix(x[3:7]), x[-nv:][:3]
     T[:3, :3] = T[nv : nv + 3, nv : nv + 3] = R
@@ -202,8 +202,7 @@ def _to_world(x: Array, ndx: int) -> Array:
 
 def _from_world(x: Array, ndx: int) -> Array:
     """The inverse of `_to_world`."""
-    inverse: Array = np.linalg.inv(_to_world(x, ndx))
-    return inverse
+    return np.asarray(np.linalg.inv(_to_world(x, ndx)), dtype=np.float64)
 
 
 def _cross(v: Array) -> Array:
