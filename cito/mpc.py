@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -135,7 +134,7 @@ class MPC:
         apply_time = float(t) + self.delay
         problem, objective = self._posed(t, apply_time)
         start = self._predicted(t, as_vector("x", x, self.dynamics.nx))
-        problem = replace(problem, start=start)
+        problem = problem.started_at(start)
         warm = self._warm_start(apply_time, problem, objective)
         if warm is None:
             if self.plan is None:

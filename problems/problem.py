@@ -83,6 +83,15 @@ class Problem:
         costs = self.costs_at(float(t))
         return self if costs is self.costs else replace(self, costs=costs)
 
+    def started_at(self, start: Array) -> Problem:
+        """The same problem from another start (nx,); what else it is made of is not checked anew."""
+        moved = object.__new__(type(self))
+        vars(moved).update(vars(self))
+        x = as_array("start", start, (self.dynamics.nx,)).copy()
+        x.setflags(write=False)
+        object.__setattr__(moved, "start", x)
+        return moved
+
     def __repr__(self) -> str:
         dyn = self.dynamics
         names = f"; parameters {', '.join(self.parameters)}" if self.parameters else ""

@@ -124,3 +124,18 @@ def test_repr_is_one_line():
 def test_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Problem(**GOOD).horizon = 3
+
+
+def test_a_problem_from_another_start_is_the_same_otherwise():
+    problem = make("lift-off")
+    x = problem.start + 0.1
+    moved = problem.started_at(x)
+    np.testing.assert_array_equal(moved.start, x)
+    assert moved.costs is problem.costs and moved.horizon == problem.horizon
+    assert (problem.start != x).all()
+    x[0] = 7.0  # the caller's array is his own
+    assert moved.start[0] != 7.0
+    with pytest.raises(ValueError, match="read-only"):
+        moved.start[0] = 1.0
+    with pytest.raises(ValueError, match="`start` must have shape"):
+        problem.started_at(np.zeros(3))
