@@ -84,7 +84,7 @@ class Problem:
         return self if costs is self.costs else replace(self, costs=costs)
 
     def started_at(self, start: Array) -> Problem:
-        """The same problem from another start (nx,); what else it is made of is not checked anew."""
+        """The same problem from another start (nx,); the rest is not checked anew."""
         moved = object.__new__(type(self))
         vars(moved).update(vars(self))
         x = as_array("start", start, (self.dynamics.nx,)).copy()
