@@ -4,6 +4,7 @@ from cito.problems import (
     arm,
     base_pose,
     cart_pole,
+    commanded,
     hop,
     legged_tasks,
     planar,
@@ -18,6 +19,8 @@ from cito.problems.registry import make, task, tasks
 __all__ = [
     "arm",
     "base_pose",
+    "commanded",
+    "commanded",
     "cart_pole",
     "ControlCost",
     "Problem",

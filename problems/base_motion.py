@@ -20,6 +20,8 @@ from cito.dynamics.types import Array, as_array, positive
 
 DT = 1e-4  # of the differences by which velocities are found [s]
 RISE_TIME = 0.5  # in which a commanded velocity is reached [s]
+STAGES = 5  # of a motion for which postures are found
+PITCHES = np.linspace(-0.6, 0.6, 9)  # for which they are found where the motion is the user's [rad]
 LOWEST_HIPS = 0.75  # of their height in the stance, to which pitching may bring the hips [-]
 
 
@@ -40,6 +42,9 @@ class Command(Protocol):
 
     def at(self, times: Array) -> Offsets:
         """At these times (m,) [s], >= 0."""
+
+    def stages(self) -> Offsets:
+        """Offsets on the way, from the stance on, for which the robot shall have a posture."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +75,54 @@ class Reach:
     def at(self, times: Array) -> Offsets:
         """See `Command.at`."""
         tau = np.clip(times / max(self.end, DT), 0.0, 1.0)
-        s = tau * tau * (3 - 2 * tau)
+        return self._part(tau * tau * (3 - 2 * tau))
+
+    def stages(self) -> Offsets:
+        """See `Command.stages`."""
+        return self._part(np.linspace(0.0, 1.0, STAGES if self.pitch or self.target[2] else 1))
+
+    def _part(self, s: Array) -> Offsets:
         return Offsets(s[:, None] * np.array(self.target), s * self.yaw, s * self.pitch)
+
+
+@dataclass(frozen=True)
+class Rear:
+    """Up on the hind legs and down again: the base moves back over the hind feet while it pitches.
+
+    Args:
+        pitch: [rad].
+        lever: from the base's origin back to the hips of the hind legs [m].
+        rise_time: of going up, and of coming down [s]; hold: between both [s].
+        rest: before it begins [s].
+    """
+
+    pitch: float
+    lever: float
+    rise_time: float
+    hold: float
+    rest: float = 0.3
+
+    @property
+    def end(self) -> float:
+        """When it stands again [s]."""
+        return self.rest + 2 * self.rise_time + self.hold
+
+    def at(self, times: Array) -> Offsets:
+        """See `Command.at`."""
+        up = (times - self.rest) / self.rise_time
+        down = (self.end - times) / self.rise_time
+        return self._part(np.clip(np.minimum(up, down), 0.0, 1.0))
+
+    def stages(self) -> Offsets:
+        """See `Command.stages`."""
+        return self._part(np.linspace(0.4, 1.0, STAGES))
+
+    def _part(self, tau: Array) -> Offsets:
+        """First back, then up, both smoothly."""
+        back, up = np.clip(tau / 0.6, 0.0, 1.0), np.clip((tau - 0.4) / 0.6, 0.0, 1.0)
+        back, up = (s * s * (3 - 2 * s) for s in (back, up))
+        pitch, rise = up * self.pitch, self.lever * np.sin(up * self.pitch)
+        return Offsets(np.stack([-self.lever * back, 0 * up, rise], axis=1), 0 * up, pitch)
 
 
 @dataclass(frozen=True)
@@ -96,6 +147,10 @@ class Drive:
         path = chord[:, None] * np.stack([c * vx - s * vy, s * vx + c * vy, 0 * c], axis=1)
         return Offsets(path, yaw, np.zeros_like(yaw))
 
+    def stages(self) -> Offsets:
+        """See `Command.stages`: upright all the way."""
+        return Offsets(np.zeros((1, 3)), np.zeros(1), np.zeros(1))
+
 
 @dataclass(frozen=True)
 class Given:
@@ -116,6 +171,10 @@ class Given:
         return Offsets(
             offset, _sampled("yaw", self.yaw, times, ()), _sampled("pitch", self.pitch, times, ())
         )
+
+    def stages(self) -> Offsets:
+        """See `Command.stages`."""
+        return Offsets(np.zeros((len(PITCHES), 3)), np.zeros(len(PITCHES)), PITCHES)
 
 
 def _sampled(name: str, given: Any, times: Array, shape: tuple[int, ...]) -> Array:

@@ -7,7 +7,9 @@ the robot's limits, so that one set of weights serves robots of any size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from cito.problems.costs import CostTerm
 from cito.problems.legged import joint_limit_costs
 from cito.problems.problem import MAX_HORIZON, Problem
 from cito.problems.registry import task
+from cito.problems.robot_cost import RobotCost
 from cito.problems.robot_costs import (
     BasePose,
     BaseVelocity,
@@ -100,6 +103,7 @@ class Legged(NamedTuple):
         costs: Sequence[CostTerm],
         parameters: dict[str, object],
         start: Array | None = None,
+        costs_at: Callable[[float], tuple[CostTerm, ...]] | None = None,
     ) -> Problem:
         """The task with the robot's torque limits, guessed to hold still where it starts."""
         x0 = at_rest(self.robot, self.stance) if start is None else start
@@ -115,7 +119,45 @@ class Legged(NamedTuple):
             control_upper=limits,
             initial_controls=holding_controls(self.dynamics, x0, N),
             parameters=parameters,
+            costs_at=costs_at,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class OnceAt:
+    """Costs of which some are due at one time: seen from later, at an earlier knot, then no more.
+
+    Args:
+        before, after: terms that stay, first and last in order.
+        momentary: terms that are due at `knot` as it is seen from time 0.
+        horizon: N; time_step: h [s].
+    """
+
+    before: tuple[CostTerm, ...]
+    momentary: tuple[RobotCost, ...]
+    after: tuple[CostTerm, ...]
+    knot: int
+    horizon: int
+    time_step: float
+
+    @cached_property
+    def first(self) -> tuple[CostTerm, ...]:
+        """Seen from time 0."""
+        return (*self.before, *self.momentary, *self.after)
+
+    @cached_property
+    def _past(self) -> tuple[CostTerm, ...]:
+        return (*self.before, *self.after)
+
+    def __call__(self, t: float) -> tuple[CostTerm, ...]:
+        """The terms seen from time t [s]."""
+        k = self.knot - round(t / self.time_step)
+        if k == self.knot:
+            return self.first
+        if k < 0:
+            return self._past
+        moved = (replace(term, knots=(k,)) for term in self.momentary)
+        return (*self.before, *moved, *self.after)
 
 
 @task("jump", "a legged robot shall be a given height higher halfway, and stand in the end")
@@ -144,7 +186,8 @@ def jump(
         ),
     )
     end = legged.at_the_end(legged.base + np.array([distance, 0.0, 0.0]))
-    return legged.problem("jump", horizon, (*legged.effort(horizon), *apex, *end), parameters)
+    costs = OnceAt(legged.effort(horizon), apex, end, top, int(horizon), time_step)
+    return legged.problem("jump", horizon, costs.first, parameters, costs_at=costs)
 
 
 @task("leap", "a legged robot shall stand some way further on, too soon to walk there")

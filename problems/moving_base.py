@@ -12,7 +12,7 @@ import numpy as np
 
 from cito.dynamics.robot import Robot
 from cito.dynamics.types import Array
-from cito.problems.base_motion import BasePoses, Command, Reach, base_poses, product, raised, turned
+from cito.problems.base_motion import BasePoses, Command, Rear, base_poses, product, raised, turned
 from cito.problems.costs import CostTerm, Knots
 from cito.problems.legged import joint_limit_costs
 from cito.problems.posture import tilted_posture
@@ -28,8 +28,6 @@ from cito.problems.robot_parts import Parts
 from cito.problems.robot_size import RobotSize
 
 ALONG_AXES = np.array([1.0, 1.0, 2.0])  # how the position's weight is shared among x, y, z
-PITCHES = np.linspace(-0.6, 0.6, 9)  # for which postures of a motion of the user's are found [rad]
-STAGES = 5  # on the way to a pose for which they are found
 
 
 @dataclass(frozen=True)
@@ -158,16 +156,18 @@ class Postures:
     def along(cls, robot: Robot, command: Command) -> Postures:
         """The postures that a command asks for."""
         joints = Parts.of_system("robot", robot).joints("robot", None)
-        if isinstance(command, Reach) and (command.pitch or command.target[2]):
-            parts = np.linspace(0.0, 1.0, STAGES)
-            pitches = parts * command.pitch
-            heights = parts * command.target[2] + raised(robot, pitches)
-        elif np.isfinite(command.end) or not hasattr(command, "pitch"):
+        offset, _, pitches = command.stages()
+        heights = offset[:, 2] + raised(robot, pitches)
+        slides = isinstance(command, Rear)  # the feet stay where they are
+        if len(pitches) == 1:
             return cls(np.zeros(1), robot.stance[joints.q][None], True)
-        else:
-            pitches, heights = PITCHES, raised(robot, PITCHES)
         tilts = product(turned(np.zeros_like(pitches), pitches), robot.stance[3:7])
-        angles = np.array([tilted_posture(robot, R, h) for R, h in zip(tilts, heights)])
+        angles = np.array(
+            [
+                tilted_posture(robot, R, np.append(shift[:2] * slides, h))
+                for R, shift, h in zip(tilts, offset, heights)
+            ]
+        )
         keys = pitches if np.ptp(pitches) > 0 else heights
         order = np.argsort(keys)
         return cls(keys[order], angles[order], bool(np.ptp(pitches) > 0))

@@ -14,9 +14,9 @@ STEPS = 30  # of Newton's method
 DAMPING = 1e-3  # of its least squares, for feet that cannot reach [m^2]
 
 
-def tilted_posture(robot: Robot, orientation: Array, height: float) -> Array:
+def tilted_posture(robot: Robot, orientation: Array, shift: Array) -> Array:
     """Angles of the driven joints (nj,) with the feet where they are in the stance, the base turned
-    to `orientation`, a quaternion x y z w, and raised by `height` [m].
+    to `orientation`, a quaternion x y z w, and moved by `shift` (3,) [m].
 
     A foot that cannot reach comes as near as the joints' limits let it.
     """
@@ -24,7 +24,7 @@ def tilted_posture(robot: Robot, orientation: Array, height: float) -> Array:
     limits = robot.joint_limits[[robot.joints.index(name) for name in robot.actuated]]
     q = robot.stance.copy()
     wanted, still = _feet(robot, q), np.zeros(robot.native.nv)
-    q[2] += height
+    q[:3] += shift
     q[3:7] = orientation
     for _ in range(STEPS):
         e = wanted - _feet(robot, q)

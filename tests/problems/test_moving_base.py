@@ -59,7 +59,7 @@ def test_driving_straight_and_on_a_circle():
 def test_nobodys_hips_come_too_low_and_the_feet_stay():
     poses = base_poses(GO2, Reach((0, 0, 0), 0, 0.4, 0.5, 1.0), np.array([9.0]))
     height = poses.height[0]
-    angles = tilted_posture(GO2, poses.orientation[0], height)
+    angles = tilted_posture(GO2, poses.orientation[0], np.array([0, 0, height]))
     dynamics = cito.ContactDynamics(GO2, 0.02)
     q = GO2.stance.copy()
     q[:3], q[3:7], q[7:] = poses.position[0], poses.orientation[0], angles
