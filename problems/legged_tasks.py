@@ -21,7 +21,6 @@ from cito.problems.costs import CostTerm
 from cito.problems.legged import joint_limit_costs
 from cito.problems.problem import MAX_HORIZON, Problem
 from cito.problems.registry import task
-from cito.problems.robot_cost import RobotCost
 from cito.problems.robot_costs import (
     BasePose,
     BaseVelocity,
@@ -134,7 +133,7 @@ class OnceAt:
     """
 
     before: tuple[CostTerm, ...]
-    momentary: tuple[RobotCost, ...]
+    momentary: tuple[BasePose | BaseVelocity, ...]
     after: tuple[CostTerm, ...]
     knot: int
     horizon: int
