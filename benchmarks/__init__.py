@@ -22,6 +22,7 @@ BENCHMARKS = {
     "adjoint": "cito.benchmarks.adjoint",
     "derivatives": "cito.benchmarks.derivatives",
     "fuzz": "cito.benchmarks.fuzz_robots",
+    "lagrangian": "cito.benchmarks.lagrangian",
 }
 SUMMARIES = {
     "planar": "every gradient and solver on the three planar tasks, against the proven optimum",
@@ -37,4 +38,5 @@ SUMMARIES = {
     "adjoint": "memory and time of the gradient of a long motion, beside PyTorch, JAX and CasADi",
     "derivatives": "f_x, f_u of every robot in every contact mode, against finite differences",
     "fuzz": "1000 broken robot files: refused with one sentence, or loaded; never a crash",
+    "lagrangian": "learned Lagrangian and Hamiltonian models: errors, energy, and control by them",
 }
