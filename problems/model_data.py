@@ -141,7 +141,7 @@ def uniform_motions(name: str, count: int, seed: int) -> Motions:
 
 def solved(M: Array, force: Array) -> Array:
     """a (N, n) with M a = force."""
-    a: Array = np.linalg.solve(M, force[..., None])[..., 0]
+    a: Array = np.asarray(np.linalg.solve(M, force[..., None])[..., 0], float)
     return a
 
 
