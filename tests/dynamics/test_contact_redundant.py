@@ -89,6 +89,20 @@ def test_a_slab_slides_with_full_friction_on_any_number_of_points(count):
     assert loaded.any() and (solution.modes[loaded] == SLIDING).all()
 
 
+@pytest.mark.parametrize("size", [1e-14, 1e-12, 1e-10])
+@pytest.mark.parametrize("push", [(0.05, 0.02, 0, 0, 0, 0.05), (2.0, -1.0, 0, 0, 0, 0)])
+def test_what_no_impulse_answers_is_borne(size, push):
+    """Corners of a tilted sole can not all stop at once: b is a little out of the reach of A."""
+    for seed in range(5):
+        problem, *_ = slab(8, np.array(push), seed)
+        off = np.random.default_rng(seed).standard_normal(24) * np.abs(problem.b).max()
+        disturbed = ContactProblem(problem.A, problem.b + size * off, 0.6)
+        solution, undisturbed = disturbed.solve(), problem.solve()
+        assert solution.status is HardStatus.SOLVED and solution.sweeps <= 80
+        assert residual(disturbed, solution.impulse) < 1.01e-9
+        assert np.abs(solution.velocity - undisturbed.velocity).max() < 1e3 * size + 1e-12
+
+
 @pytest.mark.parametrize("count", [6, 16])
 @pytest.mark.parametrize("spin", [0.3, 3.0])
 def test_a_spinning_slab_is_braked_at_every_point(count, spin):
