@@ -116,9 +116,10 @@ class Plan:
             )
         k = np.minimum(np.floor(s).astype(int), N)
         part = np.where(k < N, s - k, 0.0)
-        following = self.states[np.minimum(k + 1, N)]
-        steps = self.dynamics.difference(self.states[k], following)
-        states = self.dynamics.integrate(self.states[k], part[:, None] * steps)
+        states = self.states[k]  # a copy
+        if part.any():
+            steps = self.dynamics.difference(states, self.states[np.minimum(k + 1, N)])
+            states = self.dynamics.integrate(states, part[:, None] * steps)
         last = np.minimum(k[:-1], N - 1)
         controls, feedback = self.controls[last].copy(), self.feedback[last].copy()
         impulses = self.impulses[last].copy()

@@ -9,7 +9,7 @@ The step holds the hard contact law; a problem is frozen and knows no solver.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -81,16 +81,19 @@ class Problem:
         if self.costs_at is None:
             return self
         costs = self.costs_at(float(t))
-        return self if costs is self.costs else replace(self, costs=costs)
+        return self if costs is self.costs else self._with(costs=tuple(costs))
 
     def started_at(self, start: Array) -> Problem:
         """The same problem from another start (nx,); the rest is not checked anew."""
-        moved = object.__new__(type(self))
-        vars(moved).update(vars(self))
         x = as_array("start", start, (self.dynamics.nx,)).copy()
         x.setflags(write=False)
-        object.__setattr__(moved, "start", x)
-        return moved
+        return self._with(start=x)
+
+    def _with(self, **fields: Any) -> Problem:
+        """A copy with other fields, unchecked: what a controller does many times a second."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self) | fields)
+        return other
 
     def __repr__(self) -> str:
         dyn = self.dynamics
