@@ -23,6 +23,7 @@ BENCHMARKS = {
     "derivatives": "cito.benchmarks.derivatives",
     "fuzz": "cito.benchmarks.fuzz_robots",
     "lagrangian": "cito.benchmarks.lagrangian",
+    "soft-body": "cito.benchmarks.soft_body",
 }
 SUMMARIES = {
     "planar": "every gradient and solver on the three planar tasks, against the proven optimum",
@@ -39,4 +40,5 @@ SUMMARIES = {
     "derivatives": "f_x, f_u of every robot in every contact mode, against finite differences",
     "fuzz": "1000 broken robot files: refused with one sentence, or loaded; never a crash",
     "lagrangian": "learned Lagrangian and Hamiltonian models: errors, energy, and control by them",
+    "soft-body": "soft bodies: derivatives, solve times, fields that match shapes on any mesh",
 }

@@ -14,6 +14,7 @@ FIGURES: dict[str, str] = {
     "arms": "cito.figures.arms",
     "scaling": "cito.figures.scaling",
     "adjoint": "cito.figures.adjoint",
+    "soft-body": "cito.figures.soft_body",
 }
 WITH_PROGRESS = tuple(f"cito.figures.figure_{n}" for n in (12, 14))  # show their own
 SUMMARIES = {
@@ -27,6 +28,7 @@ SUMMARIES = {
     "arms": "arms that throw and hit a ball; motions and parameters by gradient and by CMA-ES",
     "scaling": "time of a step and its Jacobians over the size of the robot, beside MuJoCo",
     "adjoint": "memory and time of the gradient of a motion over its length, beside autodiff",
+    "soft-body": "shapes that soft bodies take by a learned actuation field, on two meshes",
 }
 
 

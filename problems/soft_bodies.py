@@ -161,7 +161,7 @@ def inflating_slab() -> ShapeTask:
             A[:, j, j] += growth * share
         return A
 
-    mesh = block((1.0, 1.0, 0.15), (4, 4, 1)).quadratic()
+    mesh = block((1.0, 1.0, 0.15), (6, 6, 1)).quadratic()
     X = mesh.vertices
     rim = (np.abs(X[:, :2] - 0.5) > 0.5 - 1e-9).any(axis=1) & (X[:, 2] < 1e-9)
     held = np.flatnonzero(rim)

@@ -1,0 +1,319 @@
+"""Soft bodies: derivatives, solve times, and actuation fields that make bodies take given shapes.
+
+Rows, told apart by `name`:
+
+- `derivatives-2d`, `-3d`: largest relative errors against central differences, of the energy's
+  gradient where elements are upright and where some are inverted, of the adjoint of an equilibrium
+  by K's factors (conjugate gradients and the fixed point), and its distance from the one by factors
+  of the exact Hessian.
+- `solve-2d`, `-3d`: bodies of about 10^4 vertices: seconds to factorize, to a residual of 1e-4 from
+  rest, after a small change of actuation, and for an adjoint.
+- a task's name: one `field` trained on a sequence of shapes, all fields with about as many
+  parameters: RMS distance of vertices over the body's size on the mesh of the training (`error`),
+  with the same network on the refined mesh (`refined_error`; a decoder has none), and at the
+  middles between codes (`between_error`, beside the mean of the neighbouring targets).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from cito.dynamics.soft import (
+    Equilibrium,
+    SoftBody,
+    block,
+    equilibrium_vjp,
+    held_end,
+    solve_equilibrium,
+)
+from cito.dynamics.soft.newton import adjoint_by_factors, polished
+from cito.dynamics.types import Array
+from cito.problems.soft_bodies import SHAPE_TASKS, shape_task
+
+Row = dict[str, Any]
+FIELDS = ("siren", "decoder", "mlp")
+SEEDS = (0,)
+POSES = {2: 8, 3: 6}
+STEPS = {2: 300, 3: 200}
+QUICK_POSES = 3
+QUICK_STEPS = {"bending-bar": 100, "twisting-bar": 100, "inflating-slab": 30, "face": 25}
+LARGE = {2: ((1.0, 0.2), (110, 22)), 3: ((1.0, 0.2, 0.2), (40, 5, 5))}  # 10^4 vertices
+BARS = {
+    "derivative_error": 1e-6,
+    "error": {t: shape_task(t).bar for t in SHAPE_TASKS},
+    "ratio": 1.5,
+}
+
+
+def run(quick: bool = False) -> list[Row]:
+    """All rows."""
+    return list(rows(quick))
+
+
+def rows(quick: bool = False) -> Iterator[Row]:
+    """Row by row."""
+    for d in (2, 3):
+        yield derivatives(d)
+    for d in (2, 3):
+        yield solve_times(d)
+    if find_spec("torch") is None:
+        yield {"name": "shapes", "seed": 0, "note": "PyTorch is not installed: cito[learn]"}
+        return
+    for task, field, seed in trainings(quick):
+        yield train(task, field, seed, quick)
+
+
+def total(quick: bool = False) -> int:
+    """How many rows there are."""
+    return 4 + (len(trainings(quick)) if find_spec("torch") is not None else 1)
+
+
+def trainings(quick: bool) -> list[tuple[str, str, int]]:
+    """Task, field and seed of each training; the quick ones have a rival on one task only."""
+    if quick:
+        return [
+            (t, f, 0) for t in SHAPE_TASKS for f in FIELDS[:2] if f == "siren" or t == "bending-bar"
+        ]
+    return [(t, f, seed) for t in SHAPE_TASKS for f in FIELDS for seed in SEEDS]
+
+
+def train(name: str, field: str, seed: int, quick: bool) -> Row:
+    """One field on one task: its row."""
+    return measured(*trained(name, field, seed, quick))
+
+
+def trained(name: str, field: str, seed: int, quick: bool) -> tuple[Any, Array, Equilibrium, float]:
+    """A `ShapeLearner` after its training, times and shapes of its targets, and seconds."""
+    from cito.solvers.shape_learning import ShapeLearner, ShapeTraining
+
+    task = shape_task(name)
+    d, n = task.mesh.dimension, len(task.mesh.vertices)
+    times = np.linspace(0, 1, QUICK_POSES if quick else POSES[d])
+    made = task.shapes(times)
+    steps = QUICK_STEPS[name] if quick else STEPS[d]
+    training = ShapeTraining(field=field, seed=seed, steps=steps)  # type: ignore[arg-type]
+    begin = time.perf_counter()
+    learner = ShapeLearner(task, made.positions[:, :n], training).learn()
+    return learner, times, made, time.perf_counter() - begin
+
+
+def measured(learner: Any, times: Array, made: Equilibrium, seconds: float) -> Row:
+    """The row of a training."""
+    task, training, targets = learner.task, learner.training, made.positions
+    n = len(task.mesh.vertices)
+    found = learner.shapes()
+    error = learner.error(found.positions, targets[:, :n])
+    row: Row = {
+        "name": task.name, "seed": training.seed, "field": training.field,
+        "parameters": learner.parameter_count, "elements": len(task.mesh.elements),
+        "poses": len(times), "steps": training.steps,
+        "seconds": seconds, "error": error, "bar": task.bar,
+    }  # fmt: skip
+    refined: Row = {"refined_elements": None, "refined_error": None, "refined_ratio": None}
+    residual = max(float(made.residual.max()), float(found.residual.max()))
+    if training.field != "decoder":
+        fine = learner.shapes(level=1)
+        refined_error = learner.error(fine.positions, targets[:, : fine.positions.shape[1]])
+        refined = {
+            "refined_elements": len(task.levels[1][0].elements),
+            "refined_error": refined_error,
+            "refined_ratio": refined_error / error,
+        }
+        residual = max(residual, float(fine.residual.max()))
+    z = learner.codes.detach().numpy()
+    middle = task.shapes((times[1:] + times[:-1]) / 2).positions[:, :n]
+    between = learner.shapes((z[1:] + z[:-1]) / 2)
+    mean = (targets[1:, :n] + targets[:-1, :n]) / 2
+    return row | refined | {
+        "between_error": learner.error(between.positions, middle),
+        "mean_of_neighbours_error": learner.error(mean, middle),
+        "residual": max(residual, float(between.residual.max())),
+        "converged": bool(found.converged.all() and between.converged.all()),
+    }  # fmt: skip
+
+
+def solve_times(d: int) -> Row:
+    """Seconds of the parts of a solve on a large mesh."""
+    lengths, cells = LARGE[d]
+    mesh = block(lengths, cells).quadratic()
+    clock = time.perf_counter
+    begin = clock()
+    body = SoftBody(mesh, held_end(mesh).vertices)
+    body.step(np.zeros((d, len(body.free), 1)))
+    factorized = clock()
+    A = bent(mesh.points)
+    found = solve_equilibrium(body, A, tolerance=1e-4)
+    solved = clock()
+    changed = solve_equilibrium(
+        body, A + 0.02 * (A - np.eye(d)), start=found.positions, tolerance=1e-4
+    )
+    again = clock()
+    vjp = equilibrium_vjp(body, A, found.positions, np.ones_like(found.positions), tolerance=1e-4)
+    return {
+        "name": f"solve-{d}d", "seed": 0, "vertices": body.n, "elements": len(mesh.elements),
+        "points": body.m, "factor_seconds": factorized - begin,
+        "seconds": solved - factorized, "iterations": found.iterations,
+        "residual": float(found.residual[0]), "warm_seconds": again - solved,
+        "warm_iterations": changed.iterations, "adjoint_seconds": clock() - again,
+        "adjoint_iterations": vjp.iterations,
+    }  # fmt: skip
+
+
+def derivatives(d: int) -> Row:
+    """Errors against central differences, relative."""
+    mesh = block((0.5, 0.25, 0.2)[:d], (2, 1, 1)[:d]).quadratic()
+    body = SoftBody(mesh, held_end(mesh).vertices)
+    rng = np.random.default_rng(0)
+    A = bent(mesh.points)
+    upright = mesh.vertices + 0.01 * rng.normal(size=mesh.vertices.shape)
+    inverted = mesh.vertices + 0.1 * rng.normal(size=mesh.vertices.shape)
+    x = polished(body, A, solve_equilibrium(body, A).positions)
+    g, held = rng.normal(size=x.shape), mesh.vertices[body.held]
+    dA = rng.normal(size=A.shape)
+    dA += dA.swapaxes(1, 2)
+    dh, h = rng.normal(size=held.shape), 1e-5
+
+    def loss(step: float) -> float:
+        moved = solve_equilibrium(body, A + step * dA, held + step * dh, x)
+        return float((g * polished(body, A + step * dA, moved.positions)).sum())
+
+    numeric = (loss(h) - loss(-h)) / (2 * h)
+    oracle = adjoint_by_factors(body, A, x, g)
+    row: Row = {
+        "name": f"derivatives-{d}d", "seed": 0,
+        "gradient_error": _gradient_error(body, A, upright),
+        "inverted_gradient_error": _gradient_error(body, A, inverted),
+        "inverted_elements": _inverted(body, inverted),
+    }  # fmt: skip
+    for method in ("conjugate", "fixed-point"):
+        found = equilibrium_vjp(body, A, x, g, method=method, max_iterations=20_000)
+        slope = (found.actuation * dA).sum() + (found.held * dh).sum()
+        key = method.replace("-", "_")
+        row[f"{key}_error"] = float(abs(numeric / slope - 1))
+        row[f"{key}_iterations"] = found.iterations
+        off = np.abs(found.actuation - oracle.actuation).max() / np.abs(oracle.actuation).max()
+        row[f"{key}_from_exact"] = float(off)
+    return row
+
+
+def bent(X: Array) -> Array:
+    """An actuation that bends and shears, at points (m, d)."""
+    d = X.shape[1]
+    A = np.broadcast_to(np.eye(d), (len(X), d, d)).copy()
+    A[:, 0, 0] += 2 * (X[:, -1] - X[:, -1].mean()) * np.cos(2 * X[:, 0])
+    A[:, 0, 1] += 0.1 * X[:, 0]
+    A[:, 1, 0] = A[:, 0, 1]
+    return A
+
+
+def summarize(found: list[Row]) -> Row:
+    """Which bars are met."""
+    trained = [row for row in found if "field" in row]
+    siren = [row for row in trained if row["field"] == "siren"]
+    slopes = [
+        v for r in found for k, v in r.items() if k.endswith(("gradient_error", "_point_error"))
+    ]
+    slopes += [r["conjugate_error"] for r in found if "conjugate_error" in r]
+    pairs = [
+        (s["error"], r["error"])
+        for s in siren
+        for r in trained
+        if r["field"] == "decoder" and (r["name"], r["seed"]) == (s["name"], s["seed"])
+    ]
+    return {
+        "largest_derivative_error": max(slopes, default=None),
+        "siren_within_bar": sum(row["error"] <= row["bar"] for row in siren),
+        "siren_refined_within_ratio": sum(row["refined_ratio"] <= BARS["ratio"] for row in siren),
+        "siren_trainings": len(siren),
+        "siren_better_than_decoder": [sum(a < b for a, b in pairs), len(pairs)],
+        "decoder_on_the_refined_mesh": "impossible: its outputs belong to the elements of one mesh",
+        "bars": BARS,
+    }
+
+
+def tables(found: list[Row]) -> list[tuple[list[str], list[list[Any]]]]:
+    """The rows as a person reads them: derivatives, solve times, fields."""
+    slopes = [row for row in found if row["name"].startswith("derivatives")]
+    solves = [row for row in found if row["name"].startswith("solve")]
+    trained = [row for row in found if "field" in row]
+    notes = [row for row in found if "note" in row]
+    first = ["", "dE/dx", "inverted", "adjoint", "fixed point", "iterations"]
+    second = [
+        "",
+        "vertices",
+        "factors s",
+        "from rest s",
+        "steps",
+        "warm s",
+        "adjoint s",
+        "residual",
+    ]
+    third = ["task", "field", "parameters", "error %", "bar %", "refined %", "ratio", "between %",
+             "mean of two %", "seconds"]  # fmt: skip
+    return [
+        (first, [_slope_cells(row) for row in slopes]),
+        (second, [_solve_cells(row) for row in solves]),
+        (third, [_field_cells(row) for row in trained] + [[r["note"]] + [""] * 9 for r in notes]),
+    ]
+
+
+def _slope_cells(row: Row) -> list[Any]:
+    keys = ("gradient_error", "inverted_gradient_error", "conjugate_error", "fixed_point_error")
+    iterations = f"{row['conjugate_iterations']}, {row['fixed_point_iterations']}"
+    return [row["name"], *(f"{row[key]:.0e}" for key in keys), iterations]
+
+
+def _solve_cells(row: Row) -> list[Any]:
+    keys = ("factor_seconds", "seconds", "iterations", "warm_seconds", "adjoint_seconds")
+    texts = [f"{row[k]:.3g}" for k in keys]
+    return [row["name"], row["vertices"], *texts, f"{row['residual']:.0e}"]
+
+
+def _field_cells(row: Row) -> list[Any]:
+    def percent(key: str) -> str:
+        return "not possible" if row[key] is None else f"{100 * row[key]:.2f}"
+
+    ratio = "" if row["refined_ratio"] is None else f"{row['refined_ratio']:.2f}"
+    return [
+        row["name"], row["field"], row["parameters"], percent("error"), percent("bar"),
+        percent("refined_error"), ratio, percent("between_error"),
+        percent("mean_of_neighbours_error"), f"{row['seconds']:.0f}",
+    ]  # fmt: skip
+
+
+def _gradient_error(body: SoftBody, A: Array, x: Array) -> float:
+    """Of dE/dx along eight random directions, over the largest slope."""
+    rng, h = np.random.default_rng(1), 1e-6
+    inner_A, inner = body.actuation_in("A", A), body.positions_in("x", x)
+    gradient = body.energy(inner, inner_A).gradient
+    errors, slopes = [], []
+    for _ in range(8):
+        dx = rng.normal(size=inner.shape)
+        high, low = (body.energy(inner + s * h * dx, inner_A).value[0] for s in (1, -1))
+        slopes.append(abs((gradient * dx).sum()))
+        errors.append(abs((high - low) / (2 * h) - (gradient * dx).sum()))
+    return float(max(errors) / max(slopes))
+
+
+def _inverted(body: SoftBody, x: Array) -> int:
+    F = body.deformation(body.positions_in("x", x))
+    return int((np.linalg.det(np.moveaxis(F, 2, 0)) < 0).sum())
+
+
+def main() -> None:
+    """Print the rows as one JSON object."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="short trainings")
+    found = run(parser.parse_args().quick)
+    print(json.dumps({"rows": found, "summary": summarize(found)}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
