@@ -6,14 +6,16 @@
 
 Both methods start from the same guess and minimize the same cost on the same simulator, one thread,
 processor seconds. A run ends when the error is within the tolerance; CMA-ES also at its time limit,
-and then `ratio` is what the limit allows to say: a lower bound.
+and then `ratio` is what the limit allows to say: a lower bound. Each row is the median over seeds,
+which perturb the guess of the controls or the noise of the recording, and select the samples of
+CMA-ES.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import permutations
 from typing import Any, NamedTuple
@@ -37,7 +39,9 @@ KERNELS: tuple[Gradient, ...] = (FullCone(0.03), FullCone(0.3), Exact())  # rho 
 STRETCH, ROUNDS = 20, 3  # DDP iterations under each at a time; how often all of them come
 REACHED = 0.01  # distance of the ball from its target [m], relative error of a parameter
 LIMIT, QUICK_LIMIT = 300.0, 20.0  # of CMA-ES [s]
-SEED, SIGMA = 1, 0.1  # of CMA-ES; its step relative to the torque limits, or to a logarithm of 1
+SIGMA = 0.1  # step of CMA-ES relative to the torque limits, or to a logarithm of 1
+SEED, SEEDS, QUICK_SEEDS = 1, 5, 1  # the first seed, and how many
+SHAKE = 1e-3  # standard deviation of the guess, relative to the torque limits
 TRUE_FRICTION, GUESSED_FRICTION = 0.35, 1.0
 HEAVIER = np.log(1.3)  # the link is 30 % heavier than the guess says
 WINDOW = 25  # steps of a recording that are simulated at a stretch
@@ -77,11 +81,12 @@ class Demonstration:
 
 def rows(quick: bool) -> Iterator[dict[str, Any]]:
     """Two rows for each problem."""
-    limit = QUICK_LIMIT if quick else LIMIT
-    for demonstration in demonstrations():
-        ours = demonstration.by_gradient()
-        yield _row(demonstration, "gradient", ours, ours)
-        yield _row(demonstration, "CMA-ES", demonstration.without(limit), ours)
+    limit, seeds = (QUICK_LIMIT, QUICK_SEEDS) if quick else (LIMIT, SEEDS)
+    for same in zip(*(demonstrations(SEED + i) for i in range(seeds))):
+        ours = [demonstration.by_gradient() for demonstration in same]
+        yield _row(same[0], "gradient", ours, ours)
+        theirs = [demonstration.without(limit) for demonstration in same]
+        yield _row(same[0], "CMA-ES", theirs, ours)
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
@@ -94,30 +99,36 @@ def total(quick: bool) -> int:
     return 2 * len(demonstrations())
 
 
-def demonstrations() -> list[Demonstration]:
-    """The four problems."""
+def demonstrations(seed: int = SEED) -> list[Demonstration]:
+    """The four problems, at one seed."""
     controls = [
         Demonstration(
             name=name,
             parameters=problem.horizon * problem.dynamics.nu,
             unit="m",
-            by_gradient=partial(steer, name),
-            without=partial(steer_without_gradient, name),
+            by_gradient=partial(steer, name, seed),
+            without=partial(steer_without_gradient, name, seed),
         )
         for name in TASKS
-        for problem in [posed(name)]
+        for problem in [posed(name, seed)]
     ]
     inverse = [
-        Demonstration(name, 1, "relative", partial(estimate, name), partial(guess, name))
+        Demonstration(
+            name, 1, "relative", partial(estimate, name, seed), partial(guess, name, seed)
+        )
         for name in ("friction", "link-mass")
     ]
     return controls + inverse
 
 
 @cache
-def posed(name: str) -> Problem:
-    """The problem of a task at its defaults."""
-    return api.make(name)
+def posed(name: str, seed: int = SEED) -> Problem:
+    """The problem of a task at its defaults; other seeds than the first shake the guess."""
+    problem = api.make(name)
+    U = problem.initial_controls
+    assert U is not None and problem.control_upper is not None  # as these tasks have them
+    shake = SHAKE * (seed != SEED) * np.random.default_rng(seed).standard_normal(U.shape)
+    return replace(problem, initial_controls=U + shake * problem.control_upper)
 
 
 def distance(problem: Problem, states: Array) -> Array:
@@ -129,11 +140,11 @@ def distance(problem: Problem, states: Array) -> Array:
 
 
 # ------------------------------------------------------------------------------- control
-def steer(name: str) -> Run:
+def steer(name: str, seed: int = SEED) -> Run:
     """DDP under one kernel after the other, each from the best motion of the ones before, until
     the ball arrives; where a few rounds of one order do not get there, another from the guess.
     """
-    problem, began = posed(name), time.process_time()
+    problem, began = posed(name, seed), time.process_time()
     iterations, history, nearest = 0, [], (np.inf, np.zeros(0))
     for order in permutations(KERNELS):
         best: Solution | None = None
@@ -151,9 +162,9 @@ def steer(name: str) -> Run:
     return Run(nearest[0], iterations, history[-1][0], history, nearest[1])
 
 
-def steer_without_gradient(name: str, limit: float) -> Run:
+def steer_without_gradient(name: str, seed: int, limit: float) -> Run:
     """CMA-ES over the torques of all steps, in units of their limits."""
-    problem = posed(name)
+    problem = posed(name, seed)
     objective, scale = Objective(problem), problem.control_upper
     assert problem.initial_controls is not None and scale is not None
     shape = problem.initial_controls.shape
@@ -164,14 +175,14 @@ def steer_without_gradient(name: str, limit: float) -> Run:
         J = objective.value(motion.states, motion.controls)
         return J, distance(problem, motion.states)
 
-    return evolve((problem.initial_controls / scale).ravel(), evaluate, limit, bound=1.0)
+    return evolve((problem.initial_controls / scale).ravel(), evaluate, limit, seed, bound=1.0)
 
 
 # ------------------------------------------------------------------------- identification
 @cache
-def recorded(name: str) -> tuple[ContactDynamics, Recording]:
+def recorded(name: str, seed: int = SEED) -> tuple[ContactDynamics, Recording]:
     """Dynamics with a wrong parameter, and a noisy recording of the true motion."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(seed)
     if name == "friction":
         system = point_mass(3)
         truth = ContactDynamics(system, 0.01, TRUE_FRICTION)
@@ -198,10 +209,10 @@ def relative_error(name: str, z: Array) -> float:
     return float(abs(np.exp(z[0] - truth) - 1))
 
 
-def estimate(name: str) -> Run:
+def estimate(name: str, seed: int = SEED) -> Run:
     """L-BFGS with the gradient of a transposed rollout."""
     began = time.process_time()
-    dynamics, recording = recorded(name)
+    dynamics, recording = recorded(name, seed)
     found = identify(dynamics, recording, theta=name != "friction", window=WINDOW)
     seconds = time.process_time() - began
     share = seconds / found.evaluations
@@ -211,9 +222,9 @@ def estimate(name: str) -> Run:
     return Run(relative_error(name, own), found.evaluations, seconds, history)
 
 
-def guess(name: str, limit: float) -> Run:
+def guess(name: str, seed: int, limit: float) -> Run:
     """CMA-ES on the same misfit; a second unknown without effect, since it takes no single one."""
-    dynamics, recording = recorded(name)
+    dynamics, recording = recorded(name, seed)
     misfit = Misfit(
         dynamics, cut(dynamics, recording, WINDOW), "shared", name != "friction", 1.0, FullCone()
     )
@@ -222,7 +233,7 @@ def guess(name: str, limit: float) -> Run:
         J = np.array([misfit.value(z[:1]) for z in x])
         return J, np.array([relative_error(name, z) for z in x])
 
-    return evolve(np.append(misfit.start, 0.0), evaluate, limit)
+    return evolve(np.append(misfit.start, 0.0), evaluate, limit, seed)
 
 
 # --------------------------------------------------------------------------------- CMA-ES
@@ -230,6 +241,7 @@ def evolve(
     start: Array,
     evaluate: Callable[[Array], tuple[Array, Array]],
     limit: float,
+    seed: int = SEED,
     bound: float | None = None,
 ) -> Run:
     """CMA-ES until the best candidate's error is within the tolerance, or the limit.
@@ -238,13 +250,14 @@ def evolve(
         start: first mean, (n,).
         evaluate: candidates (m, n) -> costs (m,), errors (m,).
         limit: processor seconds.
+        seed: of its samples.
         bound: of every entry's size, None: free.
     """
     import cma  # optional: the extra `baselines`
 
     options = {
         "verbose": -9,
-        "seed": SEED,
+        "seed": seed,
         "bounds": [None, None] if bound is None else [-bound, bound],
     }
     search = cma.CMAEvolutionStrategy(start, SIGMA, options)
@@ -263,15 +276,18 @@ def evolve(
             return Run(best[1], evaluations, seconds, history)
 
 
-def _row(demonstration: Demonstration, method: str, run: Run, ours: Run) -> dict[str, Any]:
+def _row(
+    demonstration: Demonstration, method: str, runs: list[Run], ours: list[Run]
+) -> dict[str, Any]:
+    seconds = float(np.median([run.seconds for run in runs]))
     return {
         "name": demonstration.name,
         "method": method,
         "parameters": demonstration.parameters,
-        "error": run.error,
+        "error": float(np.median([run.error for run in runs])),
         "unit": demonstration.unit,
-        "reached": run.error <= REACHED,
-        "evaluations": run.evaluations,
-        "seconds": run.seconds,
-        "ratio": run.seconds / ours.seconds,
+        "reached": f"{sum(run.error <= REACHED for run in runs)} of {len(runs)}",
+        "evaluations": int(np.median([run.evaluations for run in runs])),
+        "seconds": seconds,
+        "ratio": seconds / float(np.median([run.seconds for run in ours])),
     }
