@@ -12,6 +12,7 @@ from pathlib import Path
 FIGURES: dict[str, str] = {
     **{str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4, 12, 13, 14)},
     "arms": "cito.figures.arms",
+    "robots": "cito.figures.robots",
     "scaling": "cito.figures.scaling",
     "adjoint": "cito.figures.adjoint",
     "soft-body": "cito.figures.soft_body",
@@ -26,6 +27,7 @@ SUMMARIES = {
     "13": "a quadruped that leans: cost over iterations by gradient and by acceptance rule",
     "14": "what pulls a standing quadruped survives, by gradient, force and direction",
     "arms": "arms that throw and hit a ball; motions and parameters by gradient and by CMA-ES",
+    "robots": "legged robots jump, leap and stand up: snapshots, forces on the feet, contact modes",
     "scaling": "time of a step and its Jacobians over the size of the robot, beside MuJoCo",
     "adjoint": "memory and time of the gradient of a motion over its length, beside autodiff",
     "soft-body": "shapes that soft bodies take by a learned actuation field, on two meshes",

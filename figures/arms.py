@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from cito.benchmarks.demonstrations import (
     LIMIT,
@@ -33,6 +34,8 @@ TITLES = {
     "friction": "friction of a sliding mass",
     "link-mass": "mass of a link",
 }
+SHORT = {"arm-throw": "throw", "arm-hit": "hit", "friction": "friction", "link-mass": "link mass"}
+NOTE: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 7.5, "color": "#606060"}
 EVOLUTION = style.Look("CMA-ES", "#D55E00", "D", (0, (4, 1, 1, 1)))
 GRADIENT = style.Look("by gradient", "#1F7FC4", "o")
 
@@ -108,6 +111,7 @@ def _motion(axes: Axes, name: str, states: Array) -> None:
         axes.add_patch(Circle((float(x), float(z)), radius, fill=False, color=GRADIENT.color))
     axes.plot(*side(target), "+", color="#D55E00", markersize=14, markeredgewidth=2)
     axes.axhline(0, color="#808080", linewidth=0.8)
+    axes.text(0.99, 0.98, "links from light to dark in time", transform=axes.transAxes, **NOTE)
     axes.set(xlabel="towards the target [m]", ylabel="height [m]", title=TITLES[name])
     axes.set_aspect("equal", adjustable="datalim")
 
@@ -126,10 +130,15 @@ def _convergence(axes: Axes, name: str, run: runs.Run) -> None:
         )
     axes.axhline(REACHED, color="#808080", linewidth=0.8, linestyle=":")
     count = run.facts[name]
-    unknowns = f"{count} unknowns" if count > 1 else "one unknown"
-    axes.set(xscale="log", yscale="log", xlabel="processor time [s]", title=unknowns)
-    unit = "error [m]" if name in ("arm-throw", "arm-hit") else "relative error"
-    axes.set_ylabel(f"{TITLES[name].split(',')[0]}: {unit}")
+    unknowns = f"{count} unknowns" if count > 1 else "1 unknown"
+    axes.set(xscale="log", yscale="log", xlabel="processor time [s]")
+    axes.set_title(f"{SHORT[name]}, {unknowns}", fontsize=9, loc="right")
+    axes.set_ylabel("error [m]" if name in ("arm-throw", "arm-hit") else "relative error")
+    low, high = axes.get_xlim()
+    if high < 100 * low:  # less than two powers of ten would be labelled
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 SCRIPT = runs.Script("figure_arms", settings, compute, draw)
