@@ -16,6 +16,7 @@ FIGURES: dict[str, str] = {
     "scaling": "cito.figures.scaling",
     "adjoint": "cito.figures.adjoint",
     "soft-body": "cito.figures.soft_body",
+    "lagrangian": "cito.figures.lagrangian",
 }
 WITH_PROGRESS = tuple(f"cito.figures.figure_{n}" for n in (12, 14))  # show their own
 SUMMARIES = {
@@ -31,6 +32,7 @@ SUMMARIES = {
     "scaling": "time of a step and its Jacobians over the size of the robot, beside MuJoCo",
     "adjoint": "memory and time of the gradient of a motion over its length, beside autodiff",
     "soft-body": "shapes that soft bodies take by a learned actuation field, on two meshes",
+    "lagrangian": "learned models of dynamics: errors, how long they hold, swing-ups by them",
 }
 
 
