@@ -44,7 +44,7 @@ QUICK = Size(1000, 24, Training(steps=150, batch=64, rounds=10, samples=800))
 SEEDS, QUICK_SEEDS = 5, 1
 MEASURES = (
     "torque_error", "inertial_error", "coriolis_error", "gravity_error", "energy_drift",
-    "valid_time", "success", "up_after", "position_error",
+    "valid_time", "unsolved", "success", "up_after", "position_error",
 )  # fmt: skip
 
 
@@ -149,7 +149,8 @@ def tables(rows: list[dict[str, Any]]) -> list[tuple[list[str], list[list[Any]]]
     ratios = summary.pop("network_over_structured", [])
     models = {name: m for name, m in summary.items() if "torque_error" in m}
     headers = ["model", "torque", "inertial", "Coriolis", "gravity", "energy drift", "valid [s]"]
-    keys = MEASURES[:6]
+    headers.append("unsolved")
+    keys = MEASURES[:7]
     found = [(headers, [[name, *(_told(m[key]) for key in keys)] for name, m in models.items()])]
     swings = {name: m for name, m in summary.items() if "success" in m}
     if swings:
@@ -159,7 +160,10 @@ def tables(rows: list[dict[str, Any]]) -> list[tuple[list[str], list[list[Any]]]
         ]
         found.append((["swing-up of the true system", "succeeded", "up after [s]"], cells))
     falls = [m for m in summary.values() if "position_error" in m]
-    legend = [["errors", "squared, over the variance; mean and standard deviation over seeds"]]
+    legend = [
+        ["errors", "squared, over the variance; mean and standard deviation over seeds"],
+        ["unsolved", "share of samples without an inverse model, left out of the errors"],
+    ]
     legend += [["network / structured", ", ".join(f"{r:.3g}" for r in ratios)]] if ratios else []
     legend += [["arm on the floor", f"{_told(m['position_error'])} rad off"] for m in falls]
     found.append((["", "notes"], legend))

@@ -30,6 +30,7 @@ CONTROLLERS = {
     "furuta/mpc": style.Look("Furuta, MPC", "#D55E00", "s"),
     "furuta/energy": style.Look("Furuta, energy", "#E69F00", "s", (0, (5, 2))),
 }
+DATA = {"uniform": "uniform samples", "characters": "characters"}
 SHOWN = 4.0  # of the swing-ups [s]
 MEASURED = ("torque_error", "valid_time", *(f"{part}_error" for part in PARTS))
 
@@ -102,7 +103,7 @@ def _draw_measure(axes: Axes, run: runs.Run, measure: str) -> None:
                 label=look.label if i == 0 else None,
             )  # fmt: skip
             axes.plot([x - 0.06, x + 0.06], [np.median(values)] * 2, color=look.color, lw=2.4)
-    axes.set_xticks(range(len(data)), [f"{name} data" for name in data])
+    axes.set_xticks(range(len(data)), [DATA[name] for name in data])
     axes.set_xlim(-0.5, len(data) - 0.5)
 
 

@@ -143,7 +143,8 @@ class BlackBoxHamiltonian(Model):
         return dH[:, :n], dH[:, n:], ddH[:, :, :n], ddH[:, :, n:]
 
     def conjugate(self, q: Tensor, v: Tensor) -> Tensor:
-        """p with H_p(q, p) = v by Newton's method; NaN where it does not converge.
+        """p with H_p(q, p) = v by Newton's method; NaN where it does not converge, or to a place
+        where H is not convex in p, so that no mass belongs to it.
 
         Each sample has its own step size: a quarter after a step that was too long, else twice.
         """
@@ -163,8 +164,9 @@ class BlackBoxHamiltonian(Model):
             error = torch.where(better[:, None], H_p - v, error)
             H_pp = torch.where(better[:, None, None], trial_H_pp, H_pp)
             size = torch.where(better[:, None], (2 * size).clamp(max=1.0), size / 4)
-        found = (error.abs() < NEWTON_TOLERANCE * unit).all(1, keepdim=True)
-        return torch.where(found, p, torch.nan)
+        found = (error.abs() < NEWTON_TOLERANCE * unit).all(1)
+        found &= torch.linalg.cholesky_ex(H_pp).info == 0
+        return torch.where(found[:, None], p, torch.nan)
 
     def rate(self, q: Tensor, s: Tensor, tau: Tensor) -> Rate:
         """See `Model.rate`, s = p."""
