@@ -93,6 +93,14 @@ def run(arguments: argparse.Namespace) -> int:
             from cito.cli_bench import figure
 
             return figure(arguments)
+        case "train":
+            from cito.cli_train import run_training
+
+            return run_training(arguments)
+        case "eval":
+            from cito.cli_train import run_evaluation
+
+            return run_evaluation(arguments)
         case "plot":
             from cito.cli_view import plot
 
@@ -158,6 +166,8 @@ def parser() -> Parser:
     _add_figure(commands)
     _add_check(commands)
     _add_mpc(commands)
+    _add_train(commands)
+    _add_eval(commands)
     _add_plot(commands)
     _add_render(commands)
     _add_view(commands)
@@ -248,6 +258,40 @@ def _add_mpc(commands: Commands[Parser]) -> None:
         help="of mujoco: do not ask for real-time priorities",
     )
     command.add_argument("--out", metavar="DIR", help="keep the log there")
+    _add_json(command)
+
+
+def _add_train(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("train", help="learn a policy that walks")
+    command.add_argument("task", metavar="TASK", help="trot, pace, gait-free, gait-free-slippery")
+    command.add_argument("--algorithm", default="bptt", metavar="NAME", help="bptt (default)")
+    command.add_argument(
+        "--gradient",
+        default="full-cone",
+        metavar="NAME",
+        help="of contacts: full-cone (default), exact, signorini, randomized or bundled",
+    )
+    command.add_argument("--rho", type=float, metavar="J", help="relaxation of the gradient [J]")
+    command.add_argument("--robot", default="go2", metavar="NAME|FILE", help="(go2)")
+    command.add_argument("--envs", type=int, metavar="N", help="robots that learn together (16)")
+    command.add_argument(
+        "--steps", type=int, metavar="N", help="control steps of all robots (100000 or 160000)"
+    )
+    command.add_argument("--seed", type=int, metavar="S", help="(0)")
+    command.add_argument("--out", metavar="DIR", required=True, help="folder of the run")
+    command.add_argument("--resume", action="store_true", help="go on with the run in DIR")
+    _add_json(command)
+
+
+def _add_eval(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("eval", help="walk with a policy over commands and frictions")
+    command.add_argument("folder", metavar="DIR", help="folder of a training run")
+    command.add_argument("--robot", default="self", help="self (default) or mujoco")
+    command.add_argument("--model", metavar="FILE", help="of mujoco: an MJCF file (the task's)")
+    command.add_argument("--friction", type=float, metavar="MU", help="one, not the task's range")
+    command.add_argument(
+        "--push", type=float, default=0.0, metavar="V", help="of mujoco: every 2 s, up to [m/s] (0)"
+    )
     _add_json(command)
 
 

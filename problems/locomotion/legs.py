@@ -18,11 +18,12 @@ from cito.dynamics.types import Array
 
 class Feet(NamedTuple):
     """position (..., L, 3) [m] of the centres of the feet, columns (..., L, D, 3) of their
-    Jacobians joint by joint, knee (..., L, 3): where the last joint of each leg is."""
+    Jacobians joint by joint; knee, knee_columns: the same of where the last joint of a leg is."""
 
     position: Array
     columns: Array
     knee: Array
+    knee_columns: Array
 
 
 class Legs:
@@ -89,8 +90,9 @@ class Legs:
             axes.append((R @ self.axis[:, k, :, None])[..., 0])
             R = R @ turns[..., k, :, :]
         tip = origin + (R @ self.tip[:, :, None])[..., 0]
-        lever = tip[..., None, :] - np.stack(origins, -2)
-        return Feet(tip, cross(np.stack(axes, -2), lever), origin)
+        joints, axis = np.stack(origins, -2), np.stack(axes, -2)
+        columns = cross(axis, tip[..., None, :] - joints)
+        return Feet(tip, columns, origin, cross(axis, origin[..., None, :] - joints))
 
     def knee_heights(self, q: Array, up: Array) -> Array:
         """Heights (..., L) of the knees over the base [m], with up (..., 3) as of `Features`.
@@ -112,9 +114,9 @@ class Legs:
             height = height + (v * self.place[:, k + 1]).sum(-1)
         return np.asarray(height)
 
-    def transposed(self, feet: Feet, g: Array) -> Array:
-        """J' g (..., nj) for a gradient g (..., L, 3) with respect to the positions."""
-        along = np.einsum("...lkx,...lx->...lk", feet.columns, g)
+    def transposed(self, columns: Array, g: Array) -> Array:
+        """J' g (..., nj) for a gradient g (..., L, 3) with respect to positions with `columns`."""
+        along = (columns @ g[..., None])[..., 0]
         out = np.zeros((*g.shape[:-2], self.joints + 1))
         for i in range(self.count):
             out[..., self.index[i]] += along[..., i, :]

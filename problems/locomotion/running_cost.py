@@ -9,6 +9,7 @@
     joint_velocity   dq                          action_rate   a - a_before
     foot_x, foot_y   p_xy - p*_xy, in the base frame
     foot_z           height of a foot above where it stands - h* max(0, sin 2 pi phi), with a gait
+    knee             max(0, room - height of a knee above the ground): what must not touch it
 
 Where feet should be follows from the command: below the hips, and with a gait from half a stride
 behind to half a stride before,  p* = p0 - v_foot T/2 cos(2 pi phi),  T = period / 2  in stance.
@@ -22,8 +23,8 @@ import numpy as np
 
 from cito.dynamics.types import Array
 from cito.problems.locomotion.features import Features, features, to_tangent
-from cito.problems.locomotion.legs import Legs
-from cito.problems.locomotion.task import LocomotionTask
+from cito.problems.locomotion.legs import Feet, Legs
+from cito.problems.locomotion.task import KNEE_ROOM, LocomotionTask
 
 
 class Cost(NamedTuple):
@@ -137,8 +138,20 @@ class RunningCost:
             g.height[...] += g_height.sum(-1)
             g.up[...] += (g_height[..., None] * p).sum(-2)
             g_p += g_height[..., None] * f.up[..., None, :]
-        g.joints[...] += self.legs.transposed(feet, g_p)
-        return terms
+        g.joints[...] += self.legs.transposed(feet.columns, g_p)
+        return terms | self._knees(f, feet, g)
+
+    def _knees(self, f: Features, feet: Feet, g: Features) -> dict[str, Array]:
+        """The term of the knees."""
+        weight = self.weights.get("knee", 0.0)
+        height = f.height[..., None] + (feet.knee @ f.up[..., None])[..., 0]
+        short = np.maximum(0.0, KNEE_ROOM - height)
+        g_height = -2 * weight * short
+        g.height[...] += g_height.sum(-1)
+        g.up[...] += (g_height[..., None] * feet.knee).sum(-2)
+        g_knee = g_height[..., None] * f.up[..., None, :]
+        g.joints[...] += self.legs.transposed(feet.knee_columns, g_knee)
+        return {"knee": weight * (short * short).sum(-1)}
 
     def _foot_velocity(self, command: Array) -> Array:
         """Velocity (..., L, 2) over the ground of a base at the places of its feet [m/s]."""

@@ -22,7 +22,7 @@ from cito.problems.robots import load_robot
 COST_WEIGHTS: dict[str, float] = {
     "height": 40.0,
     "tilt": 20.0,
-    "velocity_xy": 6.0,  # published: 4; then 1 m/s is followed at 0.83
+    "velocity_xy": 8.0,  # published: 4; then 1 m/s is followed at 0.83
     "velocity_z": 0.5,
     "yaw_rate": 4.0,
     "roll_pitch_rate": 0.1,
@@ -32,8 +32,10 @@ COST_WEIGHTS: dict[str, float] = {
     "foot_x": 3.0,
     "foot_y": 3.0,
     "foot_z": 500.0,  # of 100 no step comes: a foot that stays down pays less than it may lose
+    "knee": 500.0,
     "action_rate": 0.5,
 }
+KNEE_ROOM = 0.08  # of a knee's axis above the ground, less is punished [m]
 Range = tuple[float, float]
 
 
@@ -97,8 +99,8 @@ class Randomization:
     base_mass: Range = (1.0, 1.0)
     motor_strength: Range = (1.0, 1.0)
     latency: Range = (0.0, 0.0)
-    push: float = 0.0
-    push_interval: float = 4.0
+    push: float = 0.4
+    push_interval: float = 2.0
     observation_noise: Mapping[str, float] = field(default_factory=dict)
     reset: Reset = TRAINING
 

@@ -36,10 +36,10 @@ class BPTTSettings:
         gradient: of contacts.
     """
 
-    window: int = 32
+    window: int = 16
     discount: float = 0.99
     rate: float = 8e-3
-    final_rate: float = 8e-4
+    final_rate: float = 8e-5
     betas: tuple[float, float] = (0.7, 0.95)
     clip: float = 1.0
     hidden: tuple[int, ...] = (256, 128)
@@ -118,7 +118,7 @@ class BPTT:
     def arrays(self) -> dict[str, Array]:
         """All that training remembers, to be saved beside `counters`."""
         own = {"parameters": self.policy.parameters, "adam_mean": self.adam.mean}
-        own["adam_square"] = self.adam.square
+        own |= {"adam_square": self.adam.square, "policy_sizes": np.array(self.policy.sizes, float)}
         return own | {f"environment_{k}": v for k, v in self.environment.arrays().items()}
 
     def counters(self) -> dict[str, Any]:

@@ -24,11 +24,14 @@ def test_feet_are_where_the_bodies_are() -> None:
 def test_columns_are_derivatives() -> None:
     legs, random = Legs(GO2), np.random.default_rng(1)
     q, g, eps = random.uniform(-1, 1, (3, 12)), random.standard_normal((3, 4, 3)), 1e-6
-    gradient = legs.transposed(legs(q), g)
+    gradient = legs.transposed(legs(q).columns, g)
+    knees = legs.transposed(legs(q).knee_columns, g)
     for j in range(12):
         step = eps * np.eye(12)[j]
         slope = (legs(q + step).position - legs(q - step).position) / (2 * eps)
         assert np.allclose((g * slope).sum((-1, -2)), gradient[:, j], atol=1e-8)
+        slope = (legs(q + step).knee - legs(q - step).knee) / (2 * eps)
+        assert np.allclose((g * slope).sum((-1, -2)), knees[:, j], atol=1e-8)
 
 
 def test_knee_heights_are_those_of_the_knees() -> None:

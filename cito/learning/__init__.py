@@ -1,0 +1,1 @@
+"""Learned policies outside the simulator that they learned in."""

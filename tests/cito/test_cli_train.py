@@ -1,0 +1,30 @@
+"""`cito train` and `cito eval` on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cito.cli import main
+
+
+def test_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "run")
+    asked = ["train", "pace", "--envs", "2", "--steps", "64", "--out", out]
+    assert main([*asked, "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["steps"] == 64 and row["task"] == "pace" and row["final_cost"] > 0
+    for name in ("wall_time", "time_simulator", "time_jacobian", "time_network"):
+        assert row[name] > 0
+    assert row["falls"] >= 0
+    assert main(asked) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert main([*asked, "--resume"]) == 0  # nothing is left to do
+    assert "final_cost" in capsys.readouterr().out
+
+
+def test_misuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "gallop", "--out", str(tmp_path / "run")]) == 2
+    assert "trot" in capsys.readouterr().err
+    assert main(["eval", str(tmp_path)]) == 2
+    assert "there is no training run" in capsys.readouterr().err
