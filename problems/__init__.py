@@ -10,6 +10,7 @@ from cito.problems import (
     planar,
     push_box,
     push_box_pose,
+    recover,
     spring,
 )
 from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
@@ -33,6 +34,7 @@ __all__ = [
     "planar",
     "push_box",
     "push_box_pose",
+    "recover",
     "spring",
     "task",
     "tasks",

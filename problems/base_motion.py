@@ -153,6 +153,34 @@ class Drive:
 
 
 @dataclass(frozen=True)
+class GiveWay:
+    """To come to rest from a velocity, evenly: p(t) = v (t - t^2 / 2T) until T.
+
+    Args:
+        velocity: v at the start, in the world (3,) [m/s].
+        time: T [s].
+    """
+
+    velocity: tuple[float, float, float]
+    time: float
+
+    @property
+    def end(self) -> float:
+        """T [s]."""
+        return self.time
+
+    def at(self, times: Array) -> Offsets:
+        """See `Command.at`."""
+        t = np.minimum(times, self.time)
+        way = t - t * t / (2 * max(self.time, DT))
+        return Offsets(way[:, None] * np.array(self.velocity), 0 * t, 0 * t)
+
+    def stages(self) -> Offsets:
+        """See `Command.stages`: upright all the way."""
+        return Offsets(np.zeros((1, 3)), np.zeros(1), np.zeros(1))
+
+
+@dataclass(frozen=True)
 class Given:
     """Functions of time [s], or numbers: the user's own motion.
 
