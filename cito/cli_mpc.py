@@ -14,8 +14,8 @@ from cito.cli_output import output_folder, print_json, print_pairs
 from cito.cli_solve import GRADIENT_NUMBERS, task_parameters
 from cito.dynamics.gradients import Gradient
 from cito.dynamics.robot import Robot
+from cito.hold import hold_of
 from cito.mpc import MPC
-from cito.plan import joint_hold
 from cito.problems.legged import robot_of
 from cito.problems.problem import Problem
 from cito.problems.task_files import task_name
@@ -48,7 +48,7 @@ def mpc(arguments: argparse.Namespace) -> int:
         problem,
         arguments.iterations,
         gradient=chosen_gradient(arguments),
-        hold=joint_hold(problem, robot),
+        hold=hold_of(problem, robot),
         delay=chosen_delay(arguments, solver_rate),
     )
     out = None if arguments.out is None else output_folder("--out", arguments.out)

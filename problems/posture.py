@@ -18,7 +18,9 @@ BEND = 0.5  # of knees to begin with, so that it is clear where they bend [rad]
 DAMPING = 1e-3  # of its least squares, for feet that cannot reach [m^2]
 
 
-def tilted_posture(robot: Robot, orientation: Array, shift: Array, start: Array | None = None) -> Array:
+def tilted_posture(
+    robot: Robot, orientation: Array, shift: Array, start: Array | None = None
+) -> Array:
     """Angles of the driven joints (nj,) with the feet where they are in the stance, the base turned
     to `orientation`, a quaternion x y z w, and moved by `shift` (3,) [m].
 
@@ -52,7 +54,7 @@ def _feet(robot: Robot, q: Array) -> Array:
 
 
 def with_bent_knees(robot: Robot, drop: float = 0.025) -> Robot:
-    """The robot with a stance that is lower by a share `drop` of its height, where legs are straight.
+    """The robot with a stance lower by a share `drop` of its height, where its legs are straight.
 
     Knees are joints on the way to a foot that bend to one side only and are at that end of their
     range in the stance; a robot without such joints is returned as it is.

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.robot import Robot
 from cito.dynamics.types import as_vector, positive
 from cito.problems.base_motion import GiveWay
@@ -28,15 +29,15 @@ ARMATURE = 0.01  # of a drive of which the file states none [kg m^2]
 def recover(
     robot: str = "g1",
     push: ArrayLike = (0.3, 0.0, 0.0),
-    give_way: float = 0.0,
+    give_way: float = 1.6,
     friction: float = 0.8,
     time_step: float = 0.025,
     horizon: int = 20,
-    position_weight: float = 20.0,
+    position_weight: float = 200.0,
     orientation_weight: float = 40.0,
     velocity_weight: float = 2.0,
     posture_weight: float = 5.0,
-    slip_weight: float = 0.3,
+    slip_weight: float = 2.0,
 ) -> Problem:
     """`push`: velocity of the whole body at the start, in the world [m/s]. The base shall come to
     rest within `give_way` [s], evenly: half of push times give_way further on.
@@ -59,8 +60,9 @@ def recover(
         positive("give_way", give_way, allow_zero=True),
     )
     problem = moving_base("recover", loaded, way, weights, parameters)
-    start = problem.start.copy()
-    start[loaded.native.nq :] = base_velocity(problem.dynamics, loaded.stance, velocity)
+    start, dynamics = problem.start.copy(), problem.dynamics
+    assert isinstance(dynamics, ContactDynamics)
+    start[loaded.native.nq :] = base_velocity(dynamics, loaded.stance, velocity)
     return replace(problem, start=start)
 
 
