@@ -195,7 +195,7 @@ class _Loop:
         return Outcome(
             objective_mean=float(np.mean(self.costs)) if self.costs else float("inf"),
             objective_std=float(np.std(self.costs)) if self.costs else 0.0,
-            **pose_errors(self.problem, self.x),
+            **pose_errors(self.problem, self.x, len(self.costs) * self.problem.dynamics.time_step),
             mode_switches=int((closed[1:] != closed[:-1]).sum()),
             fell=self.fell,
             ticks=len(self.costs),

@@ -112,14 +112,15 @@ def robot_of(problem: Problem) -> Robot:
     return robot
 
 
-def pose_errors(problem: Problem, state: Array | None) -> dict[str, float]:
-    """How far a state (nx,) is from the task's target pose: `position_error` [m] and
+def pose_errors(problem: Problem, state: Array | None, t: float = 0.0) -> dict[str, float]:
+    """How far a state (nx,) is from the task's target pose at time t [s]: `position_error` [m] and
     `orientation_error` [rad]; NaN where the task has none, or there is no state."""
-    poses = [term for term in problem.costs if isinstance(term, BasePose)]
+    poses = [term for term in problem.seen_from(t).costs if isinstance(term, BasePose)]
     if state is None or not poses:
         return {"position_error": float("nan"), "orientation_error": float("nan")}
     goal = problem.start.copy()
-    goal[:7] = np.append(poses[-1].position, poses[-1].orientation)
+    goal[:3] = np.atleast_2d(poses[-1].position)[0]
+    goal[3:7] = np.atleast_2d(poses[-1].orientation)[0]
     apart = problem.dynamics.difference(goal, state)
     return {
         "position_error": float(np.linalg.norm(state[:3] - goal[:3])),

@@ -64,3 +64,6 @@ def test_errors_are_measured_from_the_target_pose():
     assert errors["position_error"] == pytest.approx(0.3)
     assert errors["orientation_error"] == pytest.approx(0.2)
     assert np.isnan(pose_errors(make("hop"), None)["position_error"])
+    moving = make("base-pose", target=(0.3, 0.0, 0.0))  # its reference goes there at a speed
+    assert pose_errors(moving, moving.start)["position_error"] == pytest.approx(0.0, abs=1e-9)
+    assert pose_errors(moving, moving.start, 5.0)["position_error"] == pytest.approx(0.3)
