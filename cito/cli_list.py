@@ -25,6 +25,7 @@ PARAMETERS = {
     "gravity": "downwards [m/s^2]",
     "stiffness": "of the spring [N/m]",
     "damping": "of the damper [N s/m]",
+    "curvature": "of the shape to take [1/m]",
     "start": "first state: positions, then velocities",
     "target": "state that costs nothing",
     "state_weight": "diagonal of the running cost of the state",

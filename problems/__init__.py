@@ -11,6 +11,7 @@ from cito.problems import (
     push_box,
     push_box_pose,
     recover,
+    soft_arch,
     spring,
 )
 from cito.problems.costs import ControlCost, ResidualCost, ResidualJacobians, StateCost
@@ -35,6 +36,7 @@ __all__ = [
     "push_box",
     "push_box_pose",
     "recover",
+    "soft_arch",
     "spring",
     "task",
     "tasks",
