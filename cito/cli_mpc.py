@@ -34,6 +34,7 @@ from cito.visualization.motion import motion_of_run
 
 ROBOTS = ("self", "mujoco")
 SOLVE_TIME = 0.01  # what a plan takes, about [s]
+BUDGET = 0.6  # share of the delay after which no further iteration is begun
 PULLS = ("pull", "pull_time")  # settings of the simulator, unknown to the controller
 
 
@@ -50,6 +51,7 @@ def mpc(arguments: argparse.Namespace) -> int:
         gradient=chosen_gradient(arguments),
         hold=hold_of(problem, robot),
         delay=chosen_delay(arguments, solver_rate),
+        budget=chosen_budget(arguments, solver_rate),
     )
     out = None if arguments.out is None else output_folder("--out", arguments.out)
     log = RunLog() if out is None else RunLog(out / f"{problem.name}.run")
@@ -123,6 +125,13 @@ def chosen_delay(arguments: argparse.Namespace, solver_rate: float) -> float:
     if arguments.delay is not None:
         return float(arguments.delay)
     return 0.0 if arguments.robot == "self" else min(SOLVE_TIME, 0.8 / solver_rate)
+
+
+def chosen_budget(arguments: argparse.Namespace, solver_rate: float) -> float:
+    """Time after which an update begins no further iteration, so that its plan is there when it
+    applies [s]; none in lockstep, where time stands still."""
+    delay = chosen_delay(arguments, solver_rate)
+    return np.inf if arguments.robot == "self" or delay == 0 else BUDGET * delay
 
 
 class Priorities(NamedTuple):

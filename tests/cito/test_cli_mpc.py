@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cito.cli import main, parser
-from cito.cli_mpc import SOLVE_TIME, chosen_delay
+from cito.cli_mpc import BUDGET, SOLVE_TIME, chosen_budget, chosen_delay
 
 FIELDS = (
     "objective_mean",
@@ -75,6 +75,8 @@ def test_the_delay_is_less_than_the_time_between_two_plans():
         assert chosen_delay(parser().parse_args(["mpc", *arguments]), 40.0) == delay
     fast = parser().parse_args(["mpc", "stand", "--robot", "mujoco"])
     assert chosen_delay(fast, 100.0) == pytest.approx(0.008)
+    assert chosen_budget(fast, 100.0) == pytest.approx(BUDGET * 0.008)
+    assert chosen_budget(parser().parse_args(["mpc", "stand"]), 40.0) == float("inf")
 
 
 @pytest.mark.parametrize(
