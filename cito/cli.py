@@ -264,7 +264,9 @@ def _add_mpc(commands: Commands[Parser]) -> None:
 def _add_train(commands: Commands[Parser]) -> None:
     command = commands.add_parser("train", help="learn a policy that walks")
     command.add_argument("task", metavar="TASK", help="trot, pace, gait-free, gait-free-slippery")
-    command.add_argument("--algorithm", default="bptt", metavar="NAME", help="bptt (default)")
+    command.add_argument(
+        "--algorithm", default="bptt", metavar="NAME", help="bptt (default) or ppo"
+    )
     command.add_argument(
         "--gradient",
         default="full-cone",
@@ -273,9 +275,11 @@ def _add_train(commands: Commands[Parser]) -> None:
     )
     command.add_argument("--rho", type=float, metavar="J", help="relaxation of the gradient [J]")
     command.add_argument("--robot", default="go2", metavar="NAME|FILE", help="(go2)")
-    command.add_argument("--envs", type=int, metavar="N", help="robots that learn together (16)")
     command.add_argument(
-        "--steps", type=int, metavar="N", help="control steps of all robots (100000 or 160000)"
+        "--envs", type=int, metavar="N", help="robots that learn together (16; 256)"
+    )
+    command.add_argument(
+        "--steps", type=int, metavar="N", help="control steps of all robots (by the task)"
     )
     command.add_argument("--seed", type=int, metavar="S", help="(0)")
     command.add_argument("--out", metavar="DIR", required=True, help="folder of the run")

@@ -21,12 +21,20 @@ from cito.solvers.learning.training import Learner, TrainingConfig, load_policy,
 
 FIGURES = ("fall_rate", "velocity_rmse", "yaw_rate_rmse", "cost", "gait_phase", "rollouts")
 DEFAULT_STEPS = {"gait-free": 160_000, "gait-free-slippery": 160_000}
+PPO_STEPS, PPO_ENVS = 5_000_000, 256
 
 
 def run_training(arguments: argparse.Namespace) -> int:
     """Train, or go on with a training."""
-    steps = arguments.steps or DEFAULT_STEPS.get(arguments.task, 100_000)
-    given = {"steps": steps, "envs": arguments.envs, "seed": arguments.seed, "rho": arguments.rho}
+    steps, envs = DEFAULT_STEPS.get(arguments.task, 100_000), arguments.envs
+    if arguments.algorithm == "ppo":
+        steps, envs = PPO_STEPS, envs or PPO_ENVS
+    given = {
+        "steps": arguments.steps or steps,
+        "envs": envs,
+        "seed": arguments.seed,
+        "rho": arguments.rho,
+    }
     config = TrainingConfig(
         arguments.task,
         algorithm=arguments.algorithm,

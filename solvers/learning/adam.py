@@ -2,8 +2,9 @@
 
     m <- b1 m + (1 - b1) g,   s <- b2 s + (1 - b2) g^2,   w <- w - rate m^ / (sqrt s^ + eps)
 
-AdamP (Heo et al. 2021) takes the part along w out of the step of a weight matrix whose gradient is
-nearly orthogonal to it, cos(g, w) < 0.1 / sqrt(size): there the step only makes the weights grow.
+AdamP (Heo et al. 2021) takes the part along w out of the step of weights whose gradient is nearly
+orthogonal to them, |cos(g, w)| < 0.1 / sqrt(size): there the step only makes the weights grow. A
+weight matrix is looked at output by output, and as a whole where one of its outputs is not so.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from cito.dynamics.types import Array
 
 ORTHOGONAL = 0.1
+TINY = 1e-8  # added to norms that are divided by
 
 
 class Adam:
@@ -24,7 +26,8 @@ class Adam:
         size: n.
         betas: b1, b2.
         eps: added to the denominator.
-        matrices: slices of the parameters that AdamP treats each on its own; plain Adam by default.
+        matrices: where weight matrices are in the parameters, and their shapes (inputs, outputs):
+            AdamP treats each on its own; plain Adam by default.
     """
 
     def __init__(
@@ -32,7 +35,7 @@ class Adam:
         size: int,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        matrices: Sequence[slice] = (),
+        matrices: Sequence[tuple[slice, tuple[int, int]]] = (),
     ) -> None:
         self.betas, self.eps, self.matrices = betas, eps, tuple(matrices)
         self.mean, self.square, self.steps = np.zeros(size), np.zeros(size), 0
@@ -45,12 +48,23 @@ class Adam:
         self.square += (1 - b2) * (g * g - self.square)
         step = self.mean / (1 - b1**self.steps)
         step /= np.sqrt(self.square / (1 - b2**self.steps)) + self.eps
-        for part in self.matrices:
-            w, along = parameters[part], g[part]
-            norm = np.linalg.norm(w)
-            if abs(w @ along) < ORTHOGONAL * norm * np.linalg.norm(along) / np.sqrt(len(w)):
-                step[part] -= (w @ step[part]) / (norm * norm + self.eps) * w
+        for part, shape in self.matrices:
+            _project(
+                parameters[part].reshape(shape), g[part].reshape(shape), step[part].reshape(shape)
+            )
         parameters -= rate * step
+
+
+def _project(w: Array, g: Array, step: Array) -> None:
+    """Take the part along w out of the step, in place; all are (inputs, outputs)."""
+    for one in ("output", "whole"):
+        W, G, S = (a if one == "output" else a.reshape(-1, 1) for a in (w, g, step))
+        norm = np.sqrt((W * W).sum(axis=0))
+        cosine = abs((W * G).sum(axis=0)) / (norm * np.sqrt((G * G).sum(axis=0)) + TINY)
+        if cosine.max() < ORTHOGONAL / np.sqrt(len(W)):
+            n = W / (norm + TINY)
+            S -= n * (n * S).sum(axis=0)
+            return
 
 
 def clip_norm(g: Array, largest: float) -> float:

@@ -34,6 +34,7 @@ from cito.dynamics.types import Array, positive, whole_number
 from cito.problems.locomotion import LocomotionEnvironment, LocomotionTask, locomotion_task
 from cito.solvers.learning.bptt import BPTT, BPTTSettings
 from cito.solvers.learning.policy import Policy
+from cito.solvers.learning.ppo import PPO
 from cito.solvers.learning.run_folder import RunFolder
 
 SAVE_EVERY = 10  # updates between checkpoints
@@ -76,8 +77,8 @@ class TrainingConfig:
 
     Args:
         task: trot, pace, gait-free or gait-free-slippery.
-        algorithm: bptt.
-        gradient: of contacts, by name.
+        algorithm: bptt or ppo.
+        gradient: of contacts, by name; of no use to ppo.
         rho: relaxation of `signorini` and `full-cone` [J].
         envs: robots that learn together.
         steps: control steps of all of them.
@@ -130,7 +131,14 @@ def _bptt(config: TrainingConfig) -> Learner:
     return BPTT(environment, config.steps, settings, config.seed)
 
 
-ALGORITHMS: dict[str, Callable[[TrainingConfig], Learner]] = {"bptt": _bptt}
+def _ppo(config: TrainingConfig) -> Learner:
+    environment = LocomotionEnvironment(
+        config.locomotion(), config.envs, config.seed, config.threads
+    )
+    return PPO(environment, config.steps, seed=config.seed)
+
+
+ALGORITHMS: dict[str, Callable[[TrainingConfig], Learner]] = {"bptt": _bptt, "ppo": _ppo}
 
 
 def train(

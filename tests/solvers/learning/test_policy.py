@@ -52,13 +52,53 @@ def test_adam_is_that_of_torch() -> None:
 def test_adamp_does_not_grow_weights_whose_scale_is_idle() -> None:
     """Of f(w) = (w/|w|)_0 the gradient is orthogonal to w: Adam lengthens w, AdamP less."""
     norms = []
-    for matrices in ((), (slice(0, 8),)):
+    for matrices in ((), ((slice(0, 8), (8, 1)),)):
         w, adam = np.linspace(1, 2, 8), Adam(8, matrices=matrices)
         for _ in range(200):
             n = np.linalg.norm(w)
             adam.update(w, (np.eye(8)[0] - w[0] * w / n**2) / n, 1e-2)
         norms.append(np.linalg.norm(w))
     assert norms[1] < norms[0]
+
+
+def test_adamp_is_the_published_algorithm() -> None:
+    """Written anew from the paper, with PyTorch's layout of weights (outputs, inputs)."""
+    random, (n, m) = np.random.default_rng(5), (6, 4)
+    b1, b2, eps, rate = 0.9, 0.999, 1e-8, 0.01
+    w = random.standard_normal((n, m))
+    mine, adam = np.append(w.ravel(), [1.0, 2.0]), Adam(26, matrices=[(slice(0, 24), (n, m))])
+    p, mean, square = w.T.copy(), np.zeros((m, n)), np.zeros((m, n))
+    projected = {"channels": 0, "layer": 0, "none": 0}
+
+    def cosines(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(others, axis=1)
+        return abs((rows * others).sum(axis=1)) / lengths
+
+    def without(step: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return step - unit * (unit * step).sum(axis=1, keepdims=True)
+
+    for t in range(1, 61):
+        g = random.standard_normal((m, n))
+        if t % 3 == 0:  # orthogonal to every output's weights
+            g = without(g, p)
+        elif t % 3 == 1:  # to all of them together only
+            g = without(g.reshape(1, -1), p.reshape(1, -1)).reshape(m, n)
+        mean, square = b1 * mean + (1 - b1) * g, b2 * square + (1 - b2) * g**2
+        step = (mean / (1 - b1**t)) / (np.sqrt(square / (1 - b2**t)) + eps)
+        if cosines(g, p).max() < 0.1 / np.sqrt(n):
+            step, which = without(step, p), "channels"
+        elif cosines(g.reshape(1, -1), p.reshape(1, -1)).max() < 0.1 / np.sqrt(n * m):
+            step = without(step.reshape(1, -1), p.reshape(1, -1)).reshape(m, n)
+            which = "layer"
+        else:
+            which = "none"
+        projected[which] += 1
+        p = p - rate * step
+        adam.update(mine, np.append(g.T.ravel(), [0.0, 0.0]), rate)
+    assert min(projected.values()) > 5
+    assert np.allclose(mine[:24].reshape(n, m), p.T, atol=1e-7)
+    assert np.array_equal(mine[24:], [1.0, 2.0])
 
 
 def test_clipping_keeps_the_direction() -> None:

@@ -84,6 +84,21 @@ train(TrainingConfig("trot", envs=2, steps=768, threads=1), {str(out)!r}, told=t
     same(whole, out)
 
 
+def test_a_run_of_ppo_goes_on_bit_by_bit(tmp_path: Path) -> None:
+    asked = TrainingConfig("trot", algorithm="ppo", envs=2, steps=32 * 2 * 24, threads=1)
+    whole, out = tmp_path / "whole", tmp_path / "run"
+    train(asked, whole)
+
+    def die(learner: Learner, row: object) -> None:
+        if learner.steps == 32 * 2 * 14:
+            raise OSError("the machine goes down")
+
+    with pytest.raises(OSError, match="the machine goes down"):
+        train(asked, out, told=die)
+    train(asked, out, resume=True)
+    same(whole, out)
+
+
 def test_a_kill_while_saving_leaves_the_last_checkpoint(whole: Path, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.create({})
