@@ -101,6 +101,10 @@ def run(arguments: argparse.Namespace) -> int:
             from cito.cli_train import run_evaluation
 
             return run_evaluation(arguments)
+        case "export":
+            from cito.cli_train import run_export
+
+            return run_export(arguments)
         case "plot":
             from cito.cli_view import plot
 
@@ -168,6 +172,7 @@ def parser() -> Parser:
     _add_mpc(commands)
     _add_train(commands)
     _add_eval(commands)
+    _add_export(commands)
     _add_plot(commands)
     _add_render(commands)
     _add_view(commands)
@@ -296,6 +301,13 @@ def _add_eval(commands: Commands[Parser]) -> None:
     command.add_argument(
         "--push", type=float, default=0.0, metavar="V", help="of mujoco: every 2 s, up to [m/s] (0)"
     )
+    _add_json(command)
+
+
+def _add_export(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("export", help="write a learned policy for other programs")
+    command.add_argument("folder", metavar="DIR", help="folder of a training run")
+    command.add_argument("--onnx", metavar="FILE", required=True, help="to be written")
     _add_json(command)
 
 

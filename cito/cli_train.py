@@ -102,5 +102,18 @@ def run_evaluation(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def run_export(arguments: argparse.Namespace) -> int:
+    """Write the policy of a run as ONNX."""
+    from cito.learning.onnx_export import export
+
+    config, policy = load_policy(arguments.folder)
+    difference = export(policy, arguments.onnx, config.locomotion())
+    if arguments.json:
+        print_json({"onnx": arguments.onnx, "largest_difference": difference})
+    else:
+        console().print(f"{arguments.onnx}: its actions are the policy's up to {difference:.1g}")
+    return 0
+
+
 def _told(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
