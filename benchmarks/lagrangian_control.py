@@ -36,7 +36,7 @@ from cito.solvers.energy_control import EnergyControl, EnergyGains
 from cito.solvers.model_learning import Training, learn
 
 TOP, HOLD = 0.2, 1.0  # how close to the top [rad], and for how long at the end [s]
-DURATION, FINER = 8.0, 10  # [s]; steps of the true system in one of the controller
+DURATION, FINER = 5.0, 10  # [s]; steps of the true system in one of the controller
 TILT = 0.05  # largest first angle [rad]
 GAINS = {
     "cart-pole": EnergyGains(100.0, 8.0, 4.0, value=100.0),
