@@ -1,9 +1,9 @@
 """Figure lagrangian: what learned models of dynamics know, and what they can do.
 
 (a) torque error of five kinds of models of a two-link arm on samples that they have not seen, each
-seed a point; (b) how long their own motions hold; (c) the structured Lagrangian's and the plain
-network's errors of the inertial, Coriolis and gravity parts; (d) the true cart-pole and Furuta's
-pendulum, swung up by control on learned models.
+seed a point, samples without an inverse model left out; (b) how long their own motions hold; (c)
+errors of the inertial, Coriolis and gravity parts, of the structured models and the network; (d)
+the true cart-pole and Furuta's pendulum, swung up by control on learned models.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONTROLLERS = {
 }
 DATA = {"uniform": "uniform samples", "characters": "characters"}
 SHOWN = 4.0  # of the swing-ups [s]
-MEASURED = ("torque_error", "valid_time", *(f"{part}_error" for part in PARTS))
+MEASURED = ("torque_error", "valid_time", "unsolved", *(f"{part}_error" for part in PARTS))
 
 
 def settings(quick: bool) -> dict[str, Any]:
@@ -103,6 +103,12 @@ def _draw_measure(axes: Axes, run: runs.Run, measure: str) -> None:
                 label=look.label if i == 0 else None,
             )  # fmt: skip
             axes.plot([x - 0.06, x + 0.06], [np.median(values)] * 2, color=look.color, lw=2.4)
+            left_out = np.median(run.arrays[f"{name}/{kind}/unsolved"])
+            if measure == "torque_error" and left_out > 0:
+                axes.annotate(
+                    f"{100 * left_out:.0f} % unsolved", (x, values.min()), (0, -9),
+                    textcoords="offset points", ha="center", va="top", fontsize=7.5,
+                )  # fmt: skip
     axes.set_xticks(range(len(data)), [DATA[name] for name in data])
     axes.set_xlim(-0.5, len(data) - 0.5)
 
