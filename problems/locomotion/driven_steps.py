@@ -111,6 +111,7 @@ class DrivenSteps:
         kp, kd = self.task.kp, self.task.kd
         world = World(self.dynamics, plant.friction, plant.mass)
         now, before = np.zeros((len(g), nj)), np.zeros((len(g), nj))
+        late = bool(plant.lag.any())
         for k, (motions, u, free) in reversed(list(enumerate(step.substeps))):
             g_states = np.zeros((len(g), 2, g.shape[-1]))
             g_states[:, 1] = g
@@ -125,7 +126,11 @@ class DrivenSteps:
             pull = g_torque * plant.strength * free
             g[:, BASE_V : BASE_V + nj] -= kp * pull
             g[:, -nj:] -= kd * pull
-            late = (plant.lag > k)[:, None]
-            now += kp * np.where(late, 0.0, pull)
-            before += kp * np.where(late, pull, 0.0)
+            pull *= kp
+            if late:
+                comes = (plant.lag <= k)[:, None]
+                now += pull * comes
+                before += pull * ~comes
+            else:
+                now += pull
         return g, now, before

@@ -205,6 +205,8 @@ class LocomotionEnvironment:
     def _fallen(self, f: Features) -> Bools:
         """Whether the base is low or tilted, or a knee is on the ground."""
         fell: Bools = (f.height < LOW * self.task.height) | (f.up[:, 2] < UPRIGHT)
+        if self.legs.knees_above(f.height - KNEE_CLEARANCE, f.up).all():
+            return fell
         knees = f.height[:, None] + self.legs.knee_heights(f.joints, f.up)
         return fell | (knees < KNEE_CLEARANCE).any(axis=1)
 

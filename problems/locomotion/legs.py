@@ -73,6 +73,11 @@ class Legs:
         self._cross = np.stack([zero, -z, y, z, zero, -x, -y, x, zero], -1).reshape(L, D, 3, 3)
         self._outer = self.axis[..., :, None] * self.axis[..., None, :]
         self._plain = [bool((self.rotation[:, k] == np.eye(3)).all()) for k in range(D)]
+        q = np.random.default_rng(0).uniform(-np.pi, np.pi, (1000, self.joints))
+        hips = self.place[:, 0]
+        reach = np.linalg.norm(self(q).knee - hips, axis=-1).max()
+        self._drop = 1.01 * float(reach) - float(hips[:, 2].min())
+        self._span = float(np.linalg.norm(hips[:, :2], axis=1).max())
 
     def __call__(self, q: Array) -> Feet:
         """Feet at joint angles q (..., nj) [rad]."""
@@ -114,6 +119,12 @@ class Legs:
             height = height + (v * self.place[:, k + 1]).sum(-1)
         return np.asarray(height)
 
+    def knees_above(self, height: Array, up: Array) -> NDArray[np.bool_]:
+        """Whether the knees are above the ground for sure, (...), wherever the joints are: with the
+        base at a height (...) [m] and up (..., 3), by how far they are from the hips."""
+        tilt = np.sqrt(np.maximum(0.0, 1 - up[..., 2] ** 2))
+        return np.asarray((up[..., 2] > 0) & (height > self._drop + self._span * tilt))
+
     def transposed(self, columns: Array, g: Array) -> Array:
         """J' g (..., nj) for a gradient g (..., L, 3) with respect to positions with `columns`."""
         along = (columns @ g[..., None])[..., 0]
@@ -138,4 +149,6 @@ def cross(a: Array, b: Array) -> Array:
     """a x b (..., 3); `numpy.cross` takes several times as long on small arrays."""
     a0, a1, a2 = a[..., 0], a[..., 1], a[..., 2]
     b0, b1, b2 = b[..., 0], b[..., 1], b[..., 2]
-    return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], -1)
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    out[..., 0], out[..., 1], out[..., 2] = a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
+    return out

@@ -41,6 +41,16 @@ def test_knee_heights_are_those_of_the_knees() -> None:
     assert np.allclose(legs.knee_heights(q, up), expected, atol=1e-14)
 
 
+def test_knees_are_above_where_it_is_said() -> None:
+    legs, random = Legs(GO2), np.random.default_rng(4)
+    q, up = random.uniform(-3, 3, (2000, 12)), random.standard_normal((2000, 3)) * 0.3 + [0, 0, 1]
+    up /= np.linalg.norm(up, axis=1, keepdims=True)
+    height = random.uniform(0.15, 0.5, 2000)
+    lowest = height + legs.knee_heights(q, up).min(axis=1)
+    above = legs.knees_above(height, up)
+    assert (lowest[above] > 0).all() and 0.2 < above.mean() < 0.9
+
+
 def test_hip_rolls_are_found() -> None:
     assert Legs(GO2).roll.tolist() == [True, False, False] * 4
 
