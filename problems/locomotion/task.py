@@ -35,6 +35,16 @@ COST_WEIGHTS: dict[str, float] = {
     "knee": 500.0,
     "action_rate": 0.5,
 }
+# Where no gait is given: steps come from feet that shall be below the hips. With little weight on
+# that a robot leans after its command and falls over.
+GAIT_FREE_WEIGHTS = COST_WEIGHTS | {
+    "foot_x": 100.0,
+    "foot_y": 60.0,
+    "foot_z": 0.0,
+    "tilt": 40.0,
+    "velocity_xy": 20.0,
+    "yaw_rate": 10.0,
+}
 KNEE_ROOM = 0.08  # of a knee's axis above the ground, less is punished [m]
 Range = tuple[float, float]
 
@@ -231,6 +241,8 @@ def locomotion_task(name: str, robot: str | Robot = "go2", **changes: Any) -> Lo
     if model.name == "go2":
         settings |= {"nominal": np.tile([0.0, 0.8, -1.6], 4), "height": 0.30}
         settings |= {"action_scale": np.tile([0.4, 0.8, 0.8], 4)}
+    if settings["gait"] is None:
+        settings["weights"] = GAIT_FREE_WEIGHTS
     if name == "gait-free-slippery":
         settings["randomization"] = Randomization(friction=SLIPPERY)
     return LocomotionTask(name=name, robot=model, **(settings | changes))

@@ -15,7 +15,7 @@ import numpy as np
 
 from cito.dynamics.gradients import FullCone, Gradient
 from cito.dynamics.types import Array
-from cito.problems.locomotion import LocomotionEnvironment
+from cito.problems.locomotion import LocomotionEnvironment, LocomotionTask
 from cito.problems.locomotion.finite import check_finite
 from cito.solvers.learning.adam import Adam, clip_norm
 from cito.solvers.learning.policy import Policy
@@ -44,6 +44,14 @@ class BPTTSettings:
     clip: float = 1.0
     hidden: tuple[int, ...] = (256, 128)
     gradient: Gradient = field(default_factory=lambda: FullCone(0.05))
+
+
+def default_settings(task: LocomotionTask, gradient: Gradient) -> BPTTSettings:
+    """Settings that suit a task: a gait that is not given takes longer windows to be found, and
+    smaller steps."""
+    if task.gait is None:
+        return BPTTSettings(window=24, rate=5e-3, final_rate=8e-5, gradient=gradient)
+    return BPTTSettings(gradient=gradient)
 
 
 class BPTT:

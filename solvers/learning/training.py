@@ -32,7 +32,7 @@ from cito.dynamics.gradients import (
 )
 from cito.dynamics.types import Array, positive, whole_number
 from cito.problems.locomotion import LocomotionEnvironment, LocomotionTask, locomotion_task
-from cito.solvers.learning.bptt import BPTT, BPTTSettings
+from cito.solvers.learning.bptt import BPTT, default_settings
 from cito.solvers.learning.policy import Policy
 from cito.solvers.learning.ppo import PPO
 from cito.solvers.learning.run_folder import RunFolder
@@ -127,7 +127,7 @@ def _bptt(config: TrainingConfig) -> Learner:
     environment = LocomotionEnvironment(
         config.locomotion(), config.envs, config.seed, config.threads
     )
-    settings = BPTTSettings(gradient=config.contact_gradient())
+    settings = default_settings(environment.task, config.contact_gradient())
     return BPTT(environment, config.steps, settings, config.seed)
 
 
