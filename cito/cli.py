@@ -101,6 +101,10 @@ def run(arguments: argparse.Namespace) -> int:
             from cito.cli_train import run_evaluation
 
             return run_evaluation(arguments)
+        case "walk":
+            from cito.cli_walk import run_walk
+
+            return run_walk(arguments)
         case "export":
             from cito.cli_train import run_export
 
@@ -172,6 +176,7 @@ def parser() -> Parser:
     _add_mpc(commands)
     _add_train(commands)
     _add_eval(commands)
+    _add_walk(commands)
     _add_export(commands)
     _add_plot(commands)
     _add_render(commands)
@@ -301,6 +306,33 @@ def _add_eval(commands: Commands[Parser]) -> None:
     command.add_argument(
         "--push", type=float, default=0.0, metavar="V", help="of mujoco: every 2 s, up to [m/s] (0)"
     )
+    _add_json(command)
+
+
+def _add_walk(commands: Commands[Parser]) -> None:
+    command = commands.add_parser("walk", help="a learned policy in the real-time loop")
+    command.add_argument("folder", metavar="DIR", help="folder of a training run")
+    command.add_argument("--robot", default="self", help="self (default) or mujoco, in real time")
+    command.add_argument(
+        "--command",
+        dest="velocity",
+        type=float,
+        nargs=3,
+        default=[0.5, 0.0, 0.0],
+        metavar=("VX", "VY", "YAW"),
+        help="[m/s, rad/s] (0.5 0 0)",
+    )
+    command.add_argument("--duration", type=float, default=10.0, metavar="S", help="(10 s)")
+    command.add_argument("--friction", type=float, default=0.8, metavar="MU", help="(0.8)")
+    command.add_argument(
+        "--pull",
+        type=float,
+        nargs=5,
+        default=[0.0] * 5,
+        metavar=("FX", "FY", "FZ", "START", "DURATION"),
+        help="on the base [N, s]",
+    )
+    command.add_argument("--out", metavar="FILE", help="log of the run")
     _add_json(command)
 
 
