@@ -332,6 +332,9 @@ def _add_walk(commands: Commands[Parser]) -> None:
         metavar=("FX", "FY", "FZ", "START", "DURATION"),
         help="on the base [N, s]",
     )
+    command.add_argument(
+        "--lockstep", action="store_true", help="of mujoco: as fast as it goes, equal each time"
+    )
     command.add_argument("--out", metavar="FILE", help="log of the run")
     _add_json(command)
 

@@ -49,12 +49,15 @@ def _plant(
         ValueError: there is no such robot.
     """
     pulled = pull if pull.force.any() else None
+    lockstep = {"inline": True, "clock": LockstepClock()}
     if arguments.robot == "self":
         plant = SelfRobot(task.robot, friction=arguments.friction, pull=pulled)
-        return plant, {"inline": True, "clock": LockstepClock()}
+        return plant, lockstep
     if arguments.robot == "mujoco":
-        mujoco = MujocoRobot(task.robot, friction=arguments.friction, pull=pulled)
-        return mujoco, {}
+        mujoco = MujocoRobot(
+            task.robot, lockstep=arguments.lockstep, friction=arguments.friction, pull=pulled
+        )
+        return mujoco, lockstep if arguments.lockstep else {}
     raise ValueError(f"--robot must be {' or '.join(ROBOTS)}, got {arguments.robot!r}")
 
 

@@ -92,5 +92,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main([*asked, "--json"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert row["fell"] is False and row["velocity_rmse"] < 0.1 and row["robot"] == "self"
+    assert main([*asked, "--robot", "mujoco", "--lockstep", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["missed_deadlines"] == 0
     assert main([*asked, "--robot", "anymal"]) == 2
     assert "--robot must be self or mujoco" in capsys.readouterr().err
