@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch")
 
 from cito import figures  # noqa: E402
-from cito.benchmarks import soft_body  # noqa: E402
+from cito.benchmarks import soft_body, soft_body_solves  # noqa: E402
 from cito.dynamics.soft import block, held_end  # noqa: E402
 from cito.figures import runs  # noqa: E402
 
@@ -23,7 +23,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soft_body, "QUICK_STEPS", dict.fromkeys(tasks, 2))
     monkeypatch.setattr(soft_body, "SHAPE_TASKS", dict.fromkeys(tasks))
     small = {2: ((1.0, 0.2), (8, 2)), 3: ((1.0, 0.2, 0.2), (4, 1, 1))}
-    monkeypatch.setattr(soft_body, "LARGE", small)
+    monkeypatch.setattr(soft_body_solves, "LARGE", small)
 
 
 def test_rows_and_summary(short: None) -> None:
