@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,65 +29,27 @@ from cito.dynamics.learned.model_file import FORMAT, read_archive, write_archive
 from cito.dynamics.soft.equilibrium import Equilibrium, solve_equilibrium
 from cito.dynamics.soft.fields import (
     BoneMotion,
-    Kind,
     actuation,
     make_field,
     moved_bone,
     parameter_count,
 )
 from cito.dynamics.soft.torch_body import torch_equilibrium
-from cito.dynamics.types import Array, as_array, positive, whole_number
+from cito.dynamics.types import Array, as_array, whole_number
 from cito.problems.soft_bodies import ShapeTask
+from cito.solvers.shape_training import (
+    Progress,
+    ShapeTraining,
+    checked_codes,
+    edge_ends,
+    one_thread,
+    smooth_codes,
+    unit_points,
+)
 
 LAST_RATE = 0.01  # of the first one, at the end
 
-
-@dataclass(frozen=True)
-class ShapeTraining:
-    """Settings of a training.
-
-    Args:
-        field: "siren", "mlp" or "decoder", see `cito.dynamics.soft.fields`.
-        code: L, numbers of a code.
-        width, layers, omega: of the SIREN; other fields get as many parameters as it has.
-        steps: of Adam, each with all shapes.
-        rate: of Adam, at the beginning.
-        strain_weight: w.
-        code_weight: w_z.
-        tolerance: of the equilibria while training.
-        seed: of the parameters.
-
-    Raises:
-        ValueError: a number out of range.
-    """
-
-    field: Kind = "siren"
-    code: int = 4
-    width: int = 20
-    layers: int = 3
-    omega: float = 5.0
-    steps: int = 300
-    rate: float = 1e-2
-    strain_weight: float = 1.0
-    code_weight: float = 1e-7
-    tolerance: float = 3e-5
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in (("code", 1), ("width", 2), ("layers", 1), ("steps", 1), ("seed", 0)):
-            whole_number(name, getattr(self, name), least)
-        for name in ("omega", "rate", "tolerance"):
-            positive(name, getattr(self, name))
-        for name in ("strain_weight", "code_weight"):
-            positive(name, getattr(self, name), allow_zero=True)
-
-
-class Progress(NamedTuple):
-    """A step's number, the loss before it, and the RMS distance of vertices over the size."""
-
-    step: int
-    loss: float
-    error: float
+__all__ = ["Progress", "ShapeLearner", "ShapeTraining"]
 
 
 class ShapeLearner:
@@ -120,11 +81,11 @@ class ShapeLearner:
                 t.field, d, t.code, len(mesh.elements), t.width, t.layers, t.omega
             )
             self.bone = None if task.jaw is None else BoneMotion(d, t.code, mesh.size).double()
-        self.codes = torch.nn.Parameter(torch.from_numpy(_smooth_codes(b, t.code)))
+        self.codes = torch.nn.Parameter(torch.from_numpy(smooth_codes(b, t.code)))
         self._adam = torch.optim.Adam(list(self._parameters().values()), lr=t.rate)
         self.history: list[Progress] = []
         self._start = np.repeat(mesh.vertices[None], b, axis=0)
-        self._edges = _edge_ends(mesh.neighbours, mesh.vertices)
+        self._edges = edge_ends(mesh.neighbours, mesh.vertices)
 
     @property
     def parameter_count(self) -> int:
@@ -157,7 +118,7 @@ class ShapeLearner:
         """
         whole_number("every", every, 1)
         last = self.training.steps if until is None else min(until, self.training.steps)
-        with _one_thread():
+        with one_thread():
             while self.step < last:
                 progress = self._advance()
                 if callback is not None:
@@ -172,9 +133,9 @@ class ShapeLearner:
         Raises:
             ValueError: codes of the wrong shape, or a decoder on a mesh that is not its own.
         """
-        given = self.codes.detach() if codes is None else _codes(codes, self.training.code)
+        given = self.codes.detach() if codes is None else checked_codes(codes, self.training.code)
         body = self.task.body(level)
-        with torch.no_grad(), _one_thread():
+        with torch.no_grad(), one_thread():
             A, held = self._wanted(given, level)
         return solve_equilibrium(
             body, A.numpy(), None if held is None else held.numpy(), tolerance=1e-6
@@ -290,41 +251,3 @@ class ShapeLearner:
         self._adam.load_state_dict({**self._adam.state_dict(), "state": state})
         self._start = arrays["start"]
         self.history = [Progress(int(k), loss, error) for k, loss, error in arrays["history"]]
-
-
-def unit_points(vertices: Array, points: Array) -> Array:
-    """Points as parts of half the longest side of the box of `vertices`, from its middle."""
-    low, high = vertices.min(axis=0), vertices.max(axis=0)
-    units: Array = (points - (low + high) / 2) / ((high - low).max() / 2)
-    return units
-
-
-def _smooth_codes(b: int, length: int) -> Array:
-    """Codes on a curve: cosines of 1, 2, ... half periods over the sequence, (b, L)."""
-    t = (np.arange(b) + 0.5) / b
-    codes: Array = 0.5 * np.cos(np.pi * t[:, None] * np.arange(1, length + 1))
-    return codes
-
-
-def _codes(codes: ArrayLike, length: int) -> Tensor:
-    return torch.from_numpy(as_array("codes", codes, (None, length)))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Small networks are slower on several threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _edge_ends(edges: Any, vertices: Array) -> tuple[Tensor, Tensor, Tensor]:
-    lengths = np.linalg.norm(vertices[edges[:, 1]] - vertices[edges[:, 0]], axis=1)
-    return (
-        torch.from_numpy(np.array(edges[:, 0])),
-        torch.from_numpy(np.array(edges[:, 1])),
-        torch.from_numpy(lengths[:, None]),
-    )
