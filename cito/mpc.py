@@ -257,7 +257,8 @@ class MPC:
                 if step.better is not None and cost - step.better.cost > SMALL * abs(cost):
                     self._level = max(level - 1, 0)
                     return step
-                break
+                if self.plan is not None:  # a first guess may be far off, a shifted plan is not
+                    break
         self._level = 0
         return first or _Step(None, None, None, "")
 
