@@ -10,19 +10,26 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cito.benchmarks.closed_loop import Experiment
 from cito.benchmarks.sweep import Outcome, sweep
 from cito.dynamics.types import Array
 from cito.figures import runs
 
-Named = tuple[dict[str, Any], Experiment]  # what a row is called, and the run
+
+class Described(Protocol):
+    """An experiment that says in plain values what it is."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """What the function of a sweep is called with."""
+
+
+Named = tuple[dict[str, Any], Described]  # what a row is called, and the run
 
 
 class Table(NamedTuple):
