@@ -1,4 +1,4 @@
-"""Figure 6: what is trained, how it is counted, and that it can be drawn."""
+"""Figures 6 and 11: what is trained, how it is counted, and that it can be drawn."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import joblib
 import numpy as np
 import pytest
 
-from cito.benchmarks import learning
-from cito.figures import figure_6
+from cito.benchmarks import learning, newton_training
+from cito.dynamics.contact import solve_batch
+from cito.figures import figure_6, figure_11, runs
 from cito.figures.sweeps import Table
 from cito.solvers.learning.evaluation import FRICTIONS, Rollouts
 
@@ -52,7 +53,7 @@ def test_full_settings_are_four_tasks_and_ten_seeds() -> None:
 
 def test_it_is_trained_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = {**figure_6.settings(True), "gradients": ["exact", "full-cone"]}
-    made |= {"seeds": 1, "share": 0.006, "seconds": 1.2}
+    made |= {"tasks": ["trot"], "seeds": 1, "share": 0.006, "seconds": 1.2}
     monkeypatch.setattr(figure_6, "settings", lambda quick: made)
     with joblib.parallel_config(backend="sequential"):
         figure_6.compute(tmp_path / "run.npz", True)
@@ -63,3 +64,37 @@ def test_it_is_trained_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.Monkey
     picture = figure_6.draw(tmp_path / "run.npz", tmp_path / "run.png")
     assert picture.stat().st_size > 10_000
     assert {p.name for p in tmp_path.iterdir()} == {"run.npz", "run.csv", "run.png"}
+
+
+def test_problems_of_a_training_are_those_that_were_solved() -> None:
+    """b is taken from the solution: the hard law gives the same impulses again."""
+    p = newton_training.problems(16 * 16, 0.2)
+    assert len(p.b) > 20 and abs(p.impulse).max() > 0.1
+    hard = solve_batch(p.A, p.b, p.mu)
+    assert np.allclose(hard.impulse, p.impulse, atol=1e-8)
+    found = newton_training.ours(p, 0.05)
+    assert not found.infeasible.any() and found.iterations.max() <= 8
+
+
+def test_raw_newton_has_the_derivative_of_its_residual_and_may_leave_the_cones() -> None:
+    random = np.random.default_rng(0)
+    M = random.standard_normal((6, 6))
+    A, b, mu = M @ M.T + np.eye(6), random.standard_normal(6), np.array([0.5, 0.9])
+    impulse, d, h = abs(random.standard_normal(6)), random.standard_normal(6), 1e-6
+    _, D = newton_training.residual(A, b, mu, impulse, 0.1)
+    ends = [newton_training.residual(A, b, mu, impulse + s * h * d, 0.1)[0] for s in (1, -1)]
+    assert np.allclose(D @ d, (ends[0] - ends[1]) / (2 * h), rtol=1e-6, atol=1e-7)
+    one = np.array([[0.0, 0.0, 1.0], [0.3, 0.0, 0.5], [0.0, 0.0, 1.0]])
+    velocity = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, -0.1]])
+    out = newton_training.outside(one, velocity, np.full((3, 1), 0.5))
+    assert out.tolist() == [False, True, True]
+
+
+def test_figure_11_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {**figure_11.settings(True), "steps": 256, "share": 0.1}
+    monkeypatch.setattr(figure_11, "settings", lambda quick: made)
+    picture, run = figure_11.make(tmp_path, quick=True)
+    assert picture.stat().st_size > 10_000
+    arrays = runs.load(run).arrays
+    assert (np.diff(arrays["shares"], axis=2) >= 0).all()
+    assert (arrays["outside"][0] == 0).all()
