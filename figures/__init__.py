@@ -10,7 +10,7 @@ import importlib
 from pathlib import Path
 
 FIGURES: dict[str, str] = {
-    **{str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4, 6, 11, 12, 13, 14)},
+    **{str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4, 6, 10, 11, 12, 13, 14)},
     "arms": "cito.figures.arms",
     "robots": "cito.figures.robots",
     "scaling": "cito.figures.scaling",
@@ -18,13 +18,14 @@ FIGURES: dict[str, str] = {
     "soft-body": "cito.figures.soft_body",
     "lagrangian": "cito.figures.lagrangian",
 }
-WITH_PROGRESS = tuple(f"cito.figures.figure_{n}" for n in (6, 12, 14))  # show their own
+WITH_PROGRESS = tuple(f"cito.figures.figure_{n}" for n in (6, 10, 12, 14))  # show their own
 SUMMARIES = {
     "1": "three planar tasks under several gradients: paths, impulses, convergence",
     "2": "the central path of one planar contact in each of its regimes",
     "3": "sensitivities of a contact as its free velocity sweeps the modes",
     "4": "what the offset delta does to the relaxed normal law",
     "6": "policies learned through contact: training, costs and falls, by gradient",
+    "10": "back-propagation through time beside proximal policy optimization, on the trot",
     "11": "Newton's method on the relaxed laws of a training run, and from the raw start",
     "12": "a quadruped reaches base poses: mean objective in closed loop, by gradient",
     "13": "a quadruped that leans: cost over iterations by gradient and by acceptance rule",

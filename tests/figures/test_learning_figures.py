@@ -1,4 +1,4 @@
-"""Figures 6 and 11: what is trained, how it is counted, and that it can be drawn."""
+"""Figures 6, 10 and 11: what is trained, how it is counted, and that it can be drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from cito.benchmarks import learning, newton_training
 from cito.dynamics.contact import solve_batch
-from cito.figures import figure_6, figure_11, runs
+from cito.figures import figure_6, figure_10, figure_11, runs
 from cito.figures.sweeps import Table
 from cito.solvers.learning.evaluation import FRICTIONS, Rollouts
 
@@ -98,3 +98,19 @@ def test_figure_11_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     arrays = runs.load(run).arrays
     assert (np.diff(arrays["shares"], axis=2) >= 0).all()
     assert (arrays["outside"][0] == 0).all()
+
+
+def test_figure_10_puts_both_algorithms_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [t.config for _, t in figure_10.experiments(figure_10.settings(False))]
+    assert {c["envs"] for c in asked if c["algorithm"] == "ppo"} == {64, 128, 256, 512, 1024}
+    made = {**figure_10.settings(True), "seconds": 1.1}
+    made |= {name: {"envs": (2,), "steps": 256} for name in ("bptt", "ppo")}
+    monkeypatch.setattr(figure_10, "settings", lambda quick: made)
+    with joblib.parallel_config(backend="sequential"):
+        picture, run = figure_10.make(tmp_path, quick=True)
+    table = Table.load(run)
+    assert table.columns["algorithm"].tolist() == ["bptt", "ppo"]
+    assert (table.numbers("curve_steps")[:, -1] == 256).all()
+    assert (table.numbers("cost") > 0).all() and picture.stat().st_size > 10_000
