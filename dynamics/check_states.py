@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cito.dynamics import _native
-from cito.dynamics.check import MODE_LETTERS, modes_hold
+from cito.dynamics.check import MODE_LETTERS, is_braced, modes_hold
 from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.step_terms import StepTerms, step_terms
 from cito.dynamics.types import Array, IntArray
@@ -71,7 +71,7 @@ def states_in_mode(
         met = {pattern[i] for i in held or feet}
         if step.residual > SOLVED or (mode in MODES and not MODES[mode](met)):
             continue
-        braced = _is_braced(dynamics, x, pattern)
+        braced = is_braced(dynamics, x, pattern)
         if not braced and not modes_hold(dynamics, x, u):
             continue
         yield State(x, u, pattern, braced)
@@ -183,15 +183,6 @@ def _letters(
         letter = LETTERS.get(mode) or drawn.setdefault(body, str(rng.choice(list("slc"))))
         letters.append("c" if dynamics.system.contact_dims[i] == 1 else letter)
     return np.array(letters)
-
-
-def _is_braced(dynamics: ContactDynamics, x: Array, pattern: str) -> bool:
-    """Whether the contacts that carry have more rows than rank; rows that cannot move are none."""
-    J = step_terms(dynamics, x).J
-    carries = np.array([letter != "s" for letter in pattern], bool)
-    rows = J[np.repeat(carries, dynamics.system.contact_dims)]
-    rows = rows[np.linalg.norm(rows, axis=1) > 1e-9]
-    return len(rows) > 0 and int(np.linalg.matrix_rank(rows, tol=1e-6)) < len(rows)
 
 
 def _touching(dynamics: ContactDynamics, x: Array, chosen: Sequence[int]) -> Array:
