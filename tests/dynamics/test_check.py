@@ -125,7 +125,12 @@ def test_misuse_is_one_clear_error():
 @pytest.mark.parametrize("name", sorted(tasks()))
 def test_every_task_passes(name: str) -> None:
     """Samples at the edge of a mode (a redundant foot about to slip) are skipped, not failed."""
-    problem = make(name)
+    try:
+        problem = make(name)
+    except ValueError as error:
+        if "needs the package" not in str(error):
+            raise
+        pytest.skip(str(error))
     report = check_gradients(problem.dynamics, center=problem.start, samples=25, seed=2)
     assert report.passed, str(report)
 
