@@ -23,11 +23,12 @@ import numpy as np
 from cito import api
 from cito.benchmarks.planar import RHO_FULL_CONE
 from cito.dynamics.base import Transition
+from cito.dynamics.check import finite_difference
 from cito.dynamics.fischer_burmeister import FischerBurmeisterDynamics
 from cito.dynamics.gradients import Bundled, Exact, FullCone, Gradient, Randomized, Signorini
 from cito.dynamics.linear import LinearSystem
 from cito.dynamics.types import Array
-from cito.problems.objective import Objective
+from cito.problems.objective import CostExpansion, Objective
 from cito.problems.problem import Problem
 from cito.solvers.adaptive import Adaptive
 from cito.solvers.solution import Solution
@@ -102,13 +103,14 @@ def near_the_guess(problem: Problem) -> tuple[Array, Array]:
     U = problem.initial_controls
     size = max(1.0, float(np.abs(U).max()))
     U = U + NOISE * size * np.random.default_rng(0).standard_normal(U.shape)
-    objective, numeric = Objective(problem), np.zeros(U.size)
-    for i in range(U.size):
-        pair = np.stack([U, U])
-        pair.reshape(2, -1)[:, i] += STEP * size * np.array([1.0, -1.0])
-        motion = problem.dynamics.rollout(problem.start, pair)
-        J = objective.value(motion.states, motion.controls)
-        numeric[i] = (J[0] - J[1]) / (2 * STEP * size)
+    objective = Objective(problem)
+
+    def cost(rows: Array) -> Array:
+        motion = problem.dynamics.rollout(problem.start, rows.reshape(-1, *U.shape))
+        J: Array = objective.value(motion.states, motion.controls)
+        return J[:, None]
+
+    numeric = finite_difference(cost, U.ravel(), step=STEP * size)
     return U, numeric.reshape(U.shape)
 
 
@@ -121,20 +123,21 @@ def quality(
     laws: list[Gradient] = [gradient]
     if isinstance(gradient, Randomized):
         laws = [replace(gradient, seed=i) for i in range(SEEDS)]
-    linearization = problem.dynamics.linearize(problem.dynamics.rollout(problem.start, U))
-    found = np.array([cost_gradient(problem, U, linearization.with_gradient(law)) for law in laws])
+    motion = problem.dynamics.rollout(problem.start, U)
+    linearization = problem.dynamics.linearize(motion)
+    expansion = Objective(problem).expansion(motion.states, motion.controls)
+    found = np.array([cost_gradient(expansion, linearization.with_gradient(law)) for law in laws])
     mean = found.mean(axis=0)
     spread = np.square(found - mean).sum(axis=(1, 2)).mean() / np.square(mean).sum()
     return _off(mean, numeric), float(spread)
 
 
-def cost_gradient(problem: Problem, U: Array, transition: Transition) -> Array:
+def cost_gradient(expansion: CostExpansion, transition: Transition) -> Array:
     """dJ/dU (N, nu) by  p_k = l_x + f_x' p_{k+1},  g_k = l_u + f_u' p_{k+1}."""
-    motion = problem.dynamics.rollout(problem.start, U)
-    l_x, l_u, *_ = Objective(problem).expansion(motion.states, motion.controls)
+    l_x, l_u, *_ = expansion
     f_x, f_u = transition
-    g, p = np.zeros_like(U), l_x[-1]
-    for k in reversed(range(len(U))):
+    g, p = np.zeros_like(l_u), l_x[-1]
+    for k in reversed(range(len(l_u))):
         g[k] = l_u[k] + f_u[k].T @ p
         p = l_x[k] + f_x[k].T @ p
     return g
@@ -163,9 +166,8 @@ def _fischer_burmeister(problem: Problem, U: Array, numeric: Array, quick: bool)
     found = api.solve(other, Exact(), time_limit=LIMITS[quick])
     motion = hard.rollout(problem.start, found.controls)
     cost = float(Objective(problem).value(motion.states, motion.controls))
-    linearization = law.linearize(law.rollout(problem.start, U))
-    g = cost_gradient(problem, U, linearization.with_gradient(Exact()))
-    return replace(found, cost=cost), _off(g, numeric), 0.0
+    near, _ = quality(other, U, numeric, Exact())
+    return replace(found, cost=cost), near, 0.0
 
 
 def _augmented(problem: Problem, U: Array, numeric: Array, quick: bool) -> Found:

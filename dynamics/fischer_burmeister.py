@@ -83,7 +83,7 @@ def solve(problem: ComplementarityProblem, b: Array) -> tuple[Array, Array]:
     for share in 10.0 ** -np.arange(1.0, STAGES + 1):
         t = share * scale**2
         for _ in range(NEWTON_STEPS):
-            phi, J = _function(problem, y, d, t)
+            phi, J, _ = _function(problem, y, d, t)
             if (np.abs(phi).max(axis=1) <= CLOSE * np.sqrt(t[:, 0])).all():
                 break
             y = _damped(problem, y, d, t, phi, _direction(J, phi))
@@ -98,23 +98,22 @@ def sensitivity(problem: ComplementarityProblem, y: Array, b: Array, smoothing: 
     t = np.maximum(smoothing, DIFFERENTIABLE * scale**2)
     if smoothing > 0:
         for _ in range(4 * NEWTON_STEPS):
-            phi, J = _function(problem, y, d, t)
+            phi, J, _ = _function(problem, y, d, t)
             y = _damped(problem, y, d, t, phi, _direction(J, phi))
-    w = y @ problem.H.T + d
-    root = np.sqrt(y**2 + w**2 + 2 * t)
-    by_y, by_w = 1 - y / root, 1 - w / root
     # (phi_y + phi_w H) dy = -phi_w F db
-    J = by_y[:, :, None] * np.eye(len(problem.H)) + by_w[:, :, None] * problem.H
+    _, J, by_w = _function(problem, y, d, t)
     return np.asarray(problem.E @ _direction(J, by_w[:, :, None] * problem.F))
 
 
-def _function(problem: ComplementarityProblem, y: Array, d: Array, t: Array) -> tuple[Array, Array]:
-    """phi (m, ny) and d phi/d y (m, ny, ny)."""
+def _function(
+    problem: ComplementarityProblem, y: Array, d: Array, t: Array
+) -> tuple[Array, Array, Array]:
+    """phi (m, ny), its whole derivative by y (m, ny, ny), and phi_w (m, ny)."""
     w = y @ problem.H.T + d
     root = np.sqrt(y**2 + w**2 + 2 * t)
     by_y, by_w = 1 - y / root, 1 - w / root
     J = by_y[:, :, None] * np.eye(y.shape[1]) + by_w[:, :, None] * problem.H
-    return y + w - root, J
+    return y + w - root, J, by_w
 
 
 def _direction(J: Array, right: Array) -> Array:
