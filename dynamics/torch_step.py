@@ -166,6 +166,15 @@ def _numbers(value: torch.Tensor | None) -> Array | None:
 
 def _check(name: str, value: torch.Tensor, shape: tuple[int | None, ...]) -> None:
     """Refuse what is no tensor (..., *shape) of doubles on the CPU."""
+    check_doubles(name, value)
+    own = value.shape[max(0, value.ndim - len(shape)) :]
+    if len(own) != len(shape) or any(w is not None and w != s for s, w in zip(own, shape)):
+        wanted = ", ".join(["...", *("N" if w is None else str(w) for w in shape)])
+        raise ValueError(f"`{name}` must have shape ({wanted}), got {tuple(value.shape)}")
+
+
+def check_doubles(name: str, value: torch.Tensor) -> None:
+    """Refuse what is no tensor of doubles on the CPU."""
     if not isinstance(value, torch.Tensor):
         raise ValueError(f"`{name}` must be a torch.Tensor, got {type(value).__name__}")
     if value.dtype != torch.float64 or value.device.type != "cpu":
@@ -173,7 +182,3 @@ def _check(name: str, value: torch.Tensor, shape: tuple[int | None, ...]) -> Non
             f"`{name}` must be double precision (torch.float64) on the CPU, "
             f"got {value.dtype} on {value.device.type}"
         )
-    own = value.shape[max(0, value.ndim - len(shape)) :]
-    if len(own) != len(shape) or any(w is not None and w != s for s, w in zip(own, shape)):
-        wanted = ", ".join(["...", *("N" if w is None else str(w) for w in shape)])
-        raise ValueError(f"`{name}` must have shape ({wanted}), got {tuple(value.shape)}")

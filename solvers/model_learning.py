@@ -13,8 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -31,9 +30,9 @@ from cito.dynamics.learned.model_file import (
     write_archive,
 )
 from cito.dynamics.learned.motions import Motions
-from cito.dynamics.learned.network import torch
 from cito.dynamics.types import Array, positive, whole_number
 from cito.solvers.model_optimizers import Descent, Refinement
+from cito.solvers.torch_threads import one_thread
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def learn(
     if resume and checkpoint is None:
         raise ValueError("`checkpoint` must be given with `resume`")
     path = None if checkpoint is None else Path(checkpoint)
-    with _one_thread():
+    with one_thread():
         run = _Run(model, motions, training)
         if resume and path is not None and path.is_file():
             run.load(path)
@@ -214,14 +213,3 @@ class _Run:
                     f"`checkpoint`: {path} is of another training: {name} {about.get(name)!r:.80} "
                     f"instead of {value!r:.80}"
                 )
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Small networks are slower on several threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

@@ -42,10 +42,10 @@ from cito.solvers.shape_training import (
     ShapeTraining,
     checked_codes,
     edge_ends,
-    one_thread,
     smooth_codes,
     unit_points,
 )
+from cito.solvers.torch_threads import one_thread
 
 LAST_RATE = 0.01  # of the first one, at the end
 

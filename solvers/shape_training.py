@@ -1,9 +1,7 @@
-"""Settings of the training of shapes, and its small parts: points, first codes, edges, threads."""
+"""Settings of the training of shapes, and its small parts: points, first codes, edges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -80,17 +78,6 @@ def smooth_codes(b: int, length: int) -> Array:
 
 def checked_codes(codes: ArrayLike, length: int) -> Tensor:
     return torch.from_numpy(as_array("codes", codes, (None, length)))
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Small networks are slower on several threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def edge_ends(edges: Any, vertices: Array) -> tuple[Tensor, Tensor, Tensor]:

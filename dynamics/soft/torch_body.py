@@ -22,6 +22,7 @@ except ImportError as error:
 from cito.dynamics.soft.adjoint import equilibrium_vjp
 from cito.dynamics.soft.body import SoftBody
 from cito.dynamics.soft.equilibrium import Equilibrium, solve_equilibrium
+from cito.dynamics.torch_step import check_doubles
 from cito.dynamics.types import Array
 
 
@@ -113,13 +114,7 @@ def _array(value: torch.Tensor) -> Array:
 
 def _check(name: str, value: torch.Tensor, shape: tuple[int, ...]) -> None:
     """Refuse what is no tensor (b, *shape) of doubles on the CPU."""
-    if not isinstance(value, torch.Tensor):
-        raise ValueError(f"`{name}` must be a torch.Tensor, got {type(value).__name__}")
-    if value.dtype != torch.float64 or value.device.type != "cpu":
-        raise ValueError(
-            f"`{name}` must be double precision (torch.float64) on the CPU, "
-            f"got {value.dtype} on {value.device.type}"
-        )
+    check_doubles(name, value)
     if value.ndim != len(shape) + 1 or tuple(value.shape[1:]) != shape:
         wanted = ", ".join(["b", *map(str, shape)])
         raise ValueError(f"`{name}` must have shape ({wanted}), got {tuple(value.shape)}")
