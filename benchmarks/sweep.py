@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed
 
+from cito.dynamics.files import replacing
 from cito.results import json_text
 
 Experiment = Mapping[str, Any]
@@ -100,10 +100,6 @@ def _kept(
     outcome = json.loads(json_text(function(experiment)))  # as it will be read: NaN is None
     path = Path(file)
     path.parent.mkdir(parents=True, exist_ok=True)  # on another machine it may not be there
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with replacing(path) as temporary:
         temporary.write_text(json_text({"experiment": dict(experiment), "outcome": outcome}))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
     return file, outcome

@@ -22,7 +22,6 @@ __all__ = [
     "arm",
     "base_pose",
     "commanded",
-    "commanded",
     "cart_pole",
     "ControlCost",
     "Problem",

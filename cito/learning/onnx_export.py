@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cito.dynamics.files import replacing
 from cito.dynamics.types import Array
 from cito.problems.locomotion import LocomotionTask
 from cito.solvers.learning.policy import Policy
@@ -48,13 +49,8 @@ def export(policy: Policy, file: str | Path, task: LocomotionTask | None = None)
             f"the exported actions differ by {difference:.2g} from the policy's, more than "
             f"{TOLERANCE:g}: nothing was written"
         )
-    target = Path(file)
-    temporary = target.with_name(f".{target.name}.tmp")
-    try:
+    with replacing(file) as temporary:
         temporary.write_bytes(data)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
     return difference
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cito.dynamics.files import replacing
 from cito.dynamics.learned.hamiltonian import BlackBoxHamiltonian, StructuredHamiltonian
 from cito.dynamics.learned.lagrangian import BlackBoxLagrangian, StructuredLagrangian
 from cito.dynamics.learned.model import Model
@@ -110,14 +111,9 @@ def write_archive(
 ) -> Path:
     """Write arrays and a JSON text under a temporary name, then rename."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name[:40]}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            text = np.array(json.dumps(about, allow_nan=False))
-            np.savez(file, allow_pickle=False, **{ABOUT: text}, **arrays)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        text = np.array(json.dumps(about, allow_nan=False))
+        np.savez(file, allow_pickle=False, **{ABOUT: text}, **arrays)
     return path
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cito.dynamics.files import replacing
 from cito.dynamics.types import Array, as_array, freeze
 
 NEEDED = ("q", "v", "a", "tau")
@@ -74,13 +75,8 @@ class Motions:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write an .npz without pickle, whole or not at all."""
         path = Path(path)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            with temporary.open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **self.arrays)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **self.arrays)
         return path
 
 

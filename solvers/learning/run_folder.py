@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cito.dynamics.files import replacing
 from cito.dynamics.types import Array
 
 SCHEMA = 1
@@ -86,14 +87,8 @@ class RunFolder:
     def save(self, arrays: Mapping[str, Array], counters: Mapping[str, Any]) -> None:
         """Replace the checkpoint, whole or not at all."""
         text = np.array(json.dumps(dict(counters), allow_nan=False))
-        target = self.path / CHECKPOINT
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            with temporary.open("wb") as file:
-                np.savez(file, allow_pickle=False, counters=text, **dict(arrays))
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replacing(self.path / CHECKPOINT) as temporary, temporary.open("wb") as file:
+            np.savez(file, allow_pickle=False, counters=text, **dict(arrays))
 
     def checkpoint(self) -> Checkpoint | None:
         """The last checkpoint, where there is one.
@@ -149,13 +144,8 @@ class RunFolder:
         self._write_text(SUMMARY, json.dumps(dict(summary), indent=2) + "\n")
 
     def _write_text(self, name: str, text: str) -> None:
-        target = self.path / name
-        temporary = target.with_name(f".{name}.{os.getpid()}.tmp")
-        try:
+        with replacing(self.path / name) as temporary:
             temporary.write_text(text)
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 def versions() -> dict[str, str]:
