@@ -294,6 +294,9 @@ def _add_train(commands: Commands[Parser]) -> None:
     command.add_argument("--seed", type=int, metavar="S", help="(0)")
     command.add_argument("--out", metavar="DIR", required=True, help="folder of the run")
     command.add_argument("--resume", action="store_true", help="go on with the run in DIR")
+    command.add_argument(
+        "--tensorboard", action="store_true", help="write events for TensorBoard into DIR, too"
+    )
     _add_json(command)
 
 

@@ -51,7 +51,8 @@ def run_training(arguments: argparse.Namespace) -> int:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console(stderr=True), disable=arguments.json) as progress:
-        summary = train(config, out, arguments.resume, _follow(progress, config))
+        told = _follow(progress, config)
+        summary = train(config, out, arguments.resume, told, arguments.tensorboard)
     if arguments.json:
         print_json(summary)
         return 0

@@ -144,11 +144,11 @@ class LocomotionEnvironment:
         """One control step under actions (B, nj), which are clipped to [-1, 1].
 
         Raises:
-            NotFinite: a state or an action is no finite number; says which.
+            NotFinite: a state, an observation or an action is no finite number; says which.
         """
         task, start, before = self.task, self._features, self.action
         check_finite("state", self.state, self.time)
-        check_finite("observation", self.frames, self.time)
+        self.observer.check(self.frames, self.time)
         check_finite("action", action, self.time)
         action = np.clip(action, -1.0, 1.0)
         scale = task.action_scale

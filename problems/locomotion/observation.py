@@ -14,6 +14,7 @@ import numpy as np
 
 from cito.dynamics.types import Array
 from cito.problems.locomotion.features import Features, to_tangent
+from cito.problems.locomotion.finite import check_finite
 from cito.problems.locomotion.task import LocomotionTask
 
 ANGULAR, RATES, COMMAND = 0.25, 0.05, 2.0  # scales that bring all entries to about one
@@ -84,6 +85,16 @@ class Observer:
             o[..., at.clock.start] = np.sin(angle)
             o[..., at.clock.start + 1] = np.cos(angle)
         return o
+
+    def check(self, frames: Array, step: int) -> None:
+        """Raise where observations (B, frames, n) of a control step are not finite.
+
+        Raises:
+            NotFinite: says which group of the observation, which robot and when.
+        """
+        if not np.isfinite(frames).all():
+            for name, group in self.layout._asdict().items():
+                check_finite(f"observation {name}", frames[..., group], step)
 
     def transposed(self, f: Features, g: Array) -> tuple[Array, Array]:
         """Gradients in the tangent space of the state (..., ndx) and of the previous action

@@ -9,13 +9,10 @@ under way, and saves; a second one does not wait.
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +30,8 @@ from cito.dynamics.gradients import (
 from cito.dynamics.types import Array, positive, whole_number
 from cito.problems.locomotion import LocomotionEnvironment, LocomotionTask, locomotion_task
 from cito.solvers.learning.bptt import BPTT, default_settings
+from cito.solvers.learning.event_log import EventLog, writer
+from cito.solvers.learning.interrupt import deferred_interrupt
 from cito.solvers.learning.policy import Policy
 from cito.solvers.learning.ppo import PPO
 from cito.solvers.learning.run_folder import RunFolder
@@ -146,6 +145,7 @@ def train(
     out: str | os.PathLike[str],
     resume: bool = False,
     told: Callable[[Learner, Mapping[str, float]], None] | None = None,
+    tensorboard: bool = False,
 ) -> dict[str, Any]:
     """Run, or go on with, a training.
 
@@ -154,16 +154,20 @@ def train(
         out: folder of the run.
         resume: whether to go on from its checkpoint.
         told: called with the learner and the metrics of each update.
+        tensorboard: whether to write the metrics as events, too: see `event_log`.
 
     Returns:
         steps, wall_time, time_simulator, time_jacobian, time_network [s], falls, final_cost (mean
         of the last ten updates) and what was asked.
 
     Raises:
+        ImportError: tensorboardX is wanted and not installed.
         ValueError: the folder is not new, or holds another run.
         NotFinite: a number was none; the last checkpoint is kept.
         KeyboardInterrupt: after the update that was under way has been saved.
     """
+    if tensorboard:
+        writer()
     folder = RunFolder(out)
     learner = ALGORITHMS[config.algorithm](config)
     before = _open(folder, config, learner, resume)
@@ -177,10 +181,16 @@ def train(
         folder.save(learner.arrays(), learner.counters() | {"seconds": seconds()})
 
     # One thread of linear algebra: its sums would otherwise depend on how many there are.
-    with threadpool_limits(1), deferred_interrupt() as interrupted:
+    with ExitStack() as stack:
+        stack.enter_context(threadpool_limits(1))
+        log = stack.enter_context(EventLog(out, learner.steps)) if tensorboard else None
+        interrupted = stack.enter_context(deferred_interrupt())
         while not learner.finished:
             row = learner.update()
-            folder.append(row | {"seconds": seconds()["wall_time"]})
+            timed = row | {"seconds": seconds()["wall_time"]}
+            folder.append(timed)
+            if log is not None:
+                log.write(timed)
             if told is not None:
                 told(learner, row)
             updates = learner.counters()["updates"]
@@ -233,23 +243,3 @@ def load_policy(out: str | os.PathLike[str]) -> tuple[TrainingConfig, Policy]:
     policy = Policy([int(size) for size in checkpoint.arrays["policy_sizes"]])
     policy.parameters[:] = checkpoint.arrays["parameters"]
     return config, policy
-
-
-@contextmanager
-def deferred_interrupt() -> Iterator[list[int]]:
-    """A list that is no longer empty once Ctrl-C was pressed; the second one raises at once."""
-    pressed: list[int] = []
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield pressed
-        return
-
-    def notice(number: int, frame: FrameType | None) -> None:
-        pressed.append(number)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    signal.signal(signal.SIGINT, notice)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -11,7 +11,8 @@ from cito.cli import main
 def test_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "run")
     asked = ["train", "pace", "--envs", "2", "--steps", "64", "--out", out]
-    assert main([*asked, "--json"]) == 0
+    assert main([*asked, "--json", "--tensorboard"]) == 0
+    assert list((tmp_path / "run" / "tensorboard").iterdir())
     row = json.loads(capsys.readouterr().out)
     assert row["steps"] == 64 and row["task"] == "pace" and row["final_cost"] > 0
     for name in ("wall_time", "time_simulator", "time_jacobian", "time_network"):

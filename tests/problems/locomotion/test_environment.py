@@ -107,8 +107,9 @@ def test_what_is_no_number_is_named(term: str) -> None:
     e, action = LocomotionEnvironment(locomotion_task("trot"), 4), np.zeros((4, 12))
     e.step(action)
     {"state": e.state, "observation": e.frames, "action": action}[term][2, ..., 3] = np.nan
+    named = "observation velocity" if term == "observation" else term
     with pytest.raises(
-        NotFinite, match=rf"the {term} of environment 2, .* is nan at control step 1"
+        NotFinite, match=rf"the {named} of environment 2, .* is nan at control step 1"
     ):
         e.step(action)
 

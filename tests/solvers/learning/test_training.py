@@ -129,6 +129,29 @@ def test_a_planted_nan_stops_the_run_and_keeps_the_checkpoint(tmp_path: Path) ->
     assert all(np.isfinite(a).all() for a in kept.arrays.values())
 
 
+@pytest.mark.parametrize("algorithm", ["bptt", "ppo"])
+def test_a_nan_in_an_observation_is_named(tmp_path: Path, algorithm: str) -> None:
+    """By the group of the observation, the robot and the control step."""
+    out, horizon = tmp_path / "run", {"bptt": 16, "ppo": 32}[algorithm]
+    asked = TrainingConfig("trot", algorithm=algorithm, envs=3, steps=3 * 12 * horizon, threads=1)
+
+    def plant(learner: Learner, row: object) -> None:
+        if learner.counters()["updates"] == 11:
+            environment = learner.environment  # type: ignore[attr-defined]
+            at = environment.observer.layout.angular_velocity
+            environment.frames[2, 0, at.start + 1] = np.nan
+
+    told = (
+        r"the observation angular_velocity of environment 2, entry \(0, 1\), is nan "
+        rf"at control step {11 * horizon}"
+    )
+    with pytest.raises(NotFinite, match=told):
+        train(asked, out, told=plant)
+    kept = RunFolder(out).checkpoint()
+    assert kept is not None and kept.counters["updates"] == 10
+    assert len(RunFolder(out).metrics()) == 11
+
+
 def test_the_policy_comes_back(whole: Path) -> None:
     config, policy = load_policy(whole)
     assert config == SMALL
