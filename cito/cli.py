@@ -309,6 +309,13 @@ def _add_eval(commands: Commands[Parser]) -> None:
     command.add_argument(
         "--push", type=float, default=0.0, metavar="V", help="of mujoco: every 2 s, up to [m/s] (0)"
     )
+    command.add_argument(
+        "--bumps",
+        type=float,
+        default=0.0,
+        metavar="H",
+        help="of mujoco: boxes on the ground, H/3 to H high [m] (0)",
+    )
     _add_json(command)
 
 

@@ -83,14 +83,16 @@ def run_evaluation(arguments: argparse.Namespace) -> int:
     config, policy = load_policy(arguments.folder)
     task = config.locomotion()
     if arguments.robot == "self":
-        if arguments.model or arguments.push:
-            raise ValueError("--model and --push need --robot mujoco")
+        if arguments.model or arguments.push or arguments.bumps:
+            raise ValueError("--model, --push and --bumps need --robot mujoco")
         found = evaluate(task, policy, arguments.friction)
     elif arguments.robot == "mujoco":
         from cito.learning.mujoco_rollouts import evaluate_in_mujoco
 
-        found = evaluate_in_mujoco(
-            task, policy, arguments.model, arguments.friction, push=arguments.push
+        disturbed = {"push": arguments.push, "bumps": arguments.bumps}
+        found = (
+            evaluate_in_mujoco(task, policy, arguments.model, arguments.friction, **disturbed)
+            | disturbed
         )
     else:
         raise ValueError(f"--robot must be self or mujoco, got {arguments.robot!r}")

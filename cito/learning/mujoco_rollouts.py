@@ -7,11 +7,12 @@ their law holds at every step of the simulation.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from cito.dynamics.conversions import from_mujoco, to_mujoco
 from cito.dynamics.robot import Robot
-from cito.dynamics.types import Array
+from cito.dynamics.types import Array, positive
 from cito.problems.locomotion import LocomotionTask
 from cito.problems.locomotion.environment import LOW, UPRIGHT
 from cito.problems.locomotion.episodes import draw_states
@@ -33,6 +34,10 @@ from cito.solvers.learning.evaluation import RESETS, Act, Rollouts, grid, summar
 
 TIME_STEP = 0.002  # [s]
 IMPRATIO = 100.0  # stiffness of friction: with MuJoCo's 1, feet that stand creep
+BUMPS = 2.0  # of them on a square metre, where there are some
+BUMP_SIZES = (0.03, 0.15)  # half of a bump's length and width [m]
+LEAST_BUMP = 1 / 3  # lowest bump, of the highest
+FREE = 0.6  # radius without bumps about where a robot starts [m]
 DROP = 0.005  # of the feet above the ground at the start: models differ by millimetres [m]
 
 
@@ -44,6 +49,7 @@ def evaluate_in_mujoco(
     *,
     seconds: float = 10.0,
     push: float = 0.0,
+    bumps: float = 0.0,
     threads: int = 2,
 ) -> dict[str, Any]:
     """The figures of `evaluation.evaluate`, from MuJoCo.
@@ -55,18 +61,50 @@ def evaluate_in_mujoco(
         friction: one instead of the task's range.
         seconds: of a rollout [s].
         push: largest sudden change of the base's horizontal velocity, every two seconds [m/s].
+        bumps: height of the highest boxes that lie about on the ground, see `draw_bumps` [m].
         threads: of the simulation.
 
     Raises:
-        ValueError: the file does not hold the joints and feet of the task's robot.
+        ValueError: the file does not hold the joints and feet of the task's robot, or an argument
+            is out of its range.
     """
     bounds = (friction, friction) if friction is not None else task.randomization.friction
     path = Path(task.robot.source if model is None else model)
-    kinds = {}
-    for name, reset in RESETS.items():
-        world = Worlds(task, path, grid(task, bounds)[1], threads)
-        kinds[name] = world.roll_out(act, reset, grid(task, bounds)[0], seconds, push)
+    command, mu = grid(task, bounds)
+    reach = 1.0 + seconds * float(np.linalg.norm(command[:, :2], axis=1).max())
+    debris = draw_bumps(positive("bumps", bumps, allow_zero=True), reach)
+    worlds = Worlds(task, path, mu, threads, debris)
+    kinds = {
+        name: worlds.roll_out(act, reset, command, seconds, push) for name, reset in RESETS.items()
+    }
     return summary(task, kinds)
+
+
+class Bumps(NamedTuple):
+    """m boxes, half of each in the ground: place (m, 2) of the centre [m], size (m, 3) from it to
+    the faces [m], the last of them the height above the ground; yaw (m,) [rad]."""
+
+    place: Array
+    size: Array
+    yaw: Array
+
+
+def draw_bumps(height: float, reach: float) -> Bumps:
+    """Boxes like debris, always the same: BUMPS a square metre, uniform over a disk but for where
+    robots start, of heights from a third of `height` [m] up to it.
+
+    Args:
+        height: of the highest; of zero there are none.
+        reach: radius of the disk [m].
+    """
+    random = np.random.default_rng(7)
+    count = round(BUMPS * np.pi * (reach**2 - FREE**2)) if height and reach > FREE else 0
+    radius = np.sqrt(random.uniform(FREE**2, max(reach, FREE) ** 2, count))
+    angle, yaw = random.uniform(0, 2 * np.pi, (2, count))
+    size = np.empty((count, 3))
+    size[:, :2] = random.uniform(*BUMP_SIZES, (count, 2))
+    size[:, 2] = random.uniform(LEAST_BUMP * height, height, count)
+    return Bumps(radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1), size, yaw)
 
 
 class Worlds:
@@ -77,12 +115,21 @@ class Worlds:
         path: of the MJCF file.
         friction: of all geometries, (B,) [-].
         threads: that share the copies.
+        bumps: boxes on the ground.
     """
 
-    def __init__(self, task: LocomotionTask, path: Path, friction: Array, threads: int = 2) -> None:
+    def __init__(
+        self,
+        task: LocomotionTask,
+        path: Path,
+        friction: Array,
+        threads: int = 2,
+        bumps: Bumps | None = None,
+    ) -> None:
         self.task, self.robot, self.friction = task, load_robot(path), friction
         self._q, self._v = _order(task.robot, self.robot)
-        models = {mu: _compiled(task, path, float(mu)) for mu in np.unique(friction)}
+        compiled = _compiled(task, path, bumps)
+        models = {mu: _on(compiled, float(mu)) for mu in np.unique(friction)}
         self.models = [models[mu] for mu in friction]
         self.data = [mujoco.MjData(model) for model in self.models]
         self._threads = threads
@@ -179,13 +226,16 @@ def _order(known: Robot, other: Robot) -> tuple[NDArray[np.intp], NDArray[np.int
     )
 
 
-def _compiled(task: LocomotionTask, path: Path, friction: float) -> Any:
-    """The model with the task's motors, one friction and a floor."""
+def _compiled(task: LocomotionTask, path: Path, bumps: Bumps | None = None) -> Any:
+    """The model with the task's motors, a floor and what lies on it."""
     spec = mujoco.MjSpec.from_file(str(path))
     for old in [*spec.actuators, *spec.sensors, *spec.keys]:
         spec.delete(old)
     if not any(geom.type == mujoco.mjtGeom.mjGEOM_PLANE for geom in spec.worldbody.geoms):
-        spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.05])
+        _touchable(spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.05]))
+    for place, size, yaw in zip(*bumps) if bumps is not None else ():
+        box = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=size, pos=[*place, 0.0])
+        _touchable(box).quat = [np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)]
     robot = task.robot
     limits = dict(zip(robot.actuated, robot.torque_limits))
     for name in robot.joints:
@@ -198,8 +248,20 @@ def _compiled(task: LocomotionTask, path: Path, friction: float) -> Any:
     model = spec.compile()
     model.opt.timestep = TIME_STEP
     model.opt.cone, model.opt.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
-    model.geom_friction[:, 0] = friction
     return model
+
+
+def _touchable(geom: Any) -> Any:
+    """The geometry, with contacts whatever the file's default is."""
+    geom.contype = geom.conaffinity = 1
+    return geom
+
+
+def _on(model: Any, friction: float) -> Any:
+    """A copy of the model with one friction."""
+    own = copy.copy(model)
+    own.geom_friction[:, 0] = friction
+    return own
 
 
 def _foot_geoms(model: Any, feet: Sequence[str]) -> NDArray[np.intp]:

@@ -24,6 +24,16 @@ def test_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "final_cost" in capsys.readouterr().out
 
 
+def test_bumps_are_of_mujoco(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "run")
+    assert main(["train", "trot", "--envs", "2", "--steps", "32", "--out", out, "--json"]) == 0
+    capsys.readouterr()
+    assert main(["eval", out, "--bumps", "0.02"]) == 2
+    assert "--bumps need --robot mujoco" in capsys.readouterr().err
+    assert main(["eval", out, "--robot", "mujoco", "--bumps", "-1", "--json"]) == 2
+    assert "`bumps` must" in json.loads(capsys.readouterr().out)["error"]
+
+
 def test_misuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "gallop", "--out", str(tmp_path / "run")]) == 2
     assert "trot" in capsys.readouterr().err

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from cito.learning.mujoco_rollouts import Worlds, evaluate_in_mujoco
+from cito.learning.mujoco_rollouts import (
+    BUMPS,
+    FREE,
+    Bumps,
+    Worlds,
+    draw_bumps,
+    evaluate_in_mujoco,
+)
 from cito.problems.locomotion import LocomotionEnvironment, locomotion_task
 from cito.problems.robots import MODELS
 
@@ -44,12 +51,43 @@ def test_what_touches_is_seen() -> None:
     assert feet[0].all()
 
 
+def test_bumps_lie_about_but_not_where_robots_start() -> None:
+    bumps = draw_bumps(0.03, 5.0)
+    radius = np.linalg.norm(bumps.place, axis=1)
+    assert len(radius) == round(BUMPS * np.pi * (25 - FREE**2))
+    assert radius.min() >= FREE and radius.max() <= 5.0
+    assert np.mean(radius < 3.5) == pytest.approx(0.49, abs=0.1)  # uniform over the disk
+    assert 0.01 <= bumps.size[:, 2].min() < 0.012 and 0.028 < bumps.size[:, 2].max() <= 0.03
+    assert all(np.array_equal(a, b) for a, b in zip(bumps, draw_bumps(0.03, 5.0)))
+    assert len(draw_bumps(0.0, 5.0).yaw) == 0
+
+
+def test_who_stands_on_a_bump_stands_higher() -> None:
+    """A box 3 cm high under all feet, turned; and its friction is that of the ground."""
+    path, x = MODELS / "go2.xml", np.zeros((1, 37))
+    x[:, 2], x[:, 6], x[:, 7:19] = 0.33, 1.0, TASK.nominal
+    box = Bumps(np.zeros((1, 2)), np.array([[1.0, 0.8, 0.03]]), np.array([0.4]))
+    height = []
+    for bumps in (None, box):
+        worlds = Worlds(TASK, path, np.full(1, 0.45), bumps=bumps)
+        worlds.put(x)
+        for _ in range(40):
+            worlds.step(TASK.nominal[None])
+        feet, other = worlds.touching()
+        assert feet.all() and not other.any()
+        assert (worlds.models[0].geom_friction[:, 0] == 0.45).all()
+        height.append(worlds.states()[0, 2])
+    assert height[1] - height[0] == pytest.approx(0.03, abs=0.002)
+
+
 def test_a_robot_that_stands_does_not_fall() -> None:
-    found = evaluate_in_mujoco(TASK, lambda o: np.zeros((len(o), 12)), seconds=0.2)
+    found = evaluate_in_mujoco(TASK, lambda o: np.zeros((len(o), 12)), seconds=0.2, bumps=0.02)
     assert found["rollouts"] == 450 and found["mild"]["fall_rate"] == 0
     assert found["cost"] > 0
 
 
-def test_a_model_of_other_joints_is_refused() -> None:
+def test_misuse_is_told() -> None:
+    with pytest.raises(ValueError, match="`bumps` must"):
+        evaluate_in_mujoco(TASK, lambda o: np.zeros((len(o), 12)), bumps=-0.01)
     with pytest.raises(ValueError, match="`model` must have the joints of go2"):
         Worlds(TASK, MODELS / "hopper.xml", np.ones(1))
