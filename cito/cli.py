@@ -259,13 +259,16 @@ def _add_mpc(commands: Commands[Parser]) -> None:
         "--delay",
         type=float,
         metavar="S",
-        help="to compensate: solve time (0 on self, else 10 ms and at most 0.8 of a plan's period)",
+        help="to compensate: solve time (0 in lockstep, else 10 ms, at most 0.8 of their period)",
     )
     command.add_argument(
         "--no-priority",
         dest="priority",
         action="store_false",
         help="of mujoco: do not ask for real-time priorities",
+    )
+    command.add_argument(
+        "--lockstep", action="store_true", help="of mujoco: as fast as it goes, equal each time"
     )
     command.add_argument("--out", metavar="DIR", help="keep the log there")
     _add_json(command)

@@ -56,10 +56,10 @@ def mpc(arguments: argparse.Namespace) -> int:
     out = None if arguments.out is None else output_folder("--out", arguments.out)
     log = RunLog() if out is None else RunLog(out / f"{problem.name}.run")
     with ExitStack() as stack:
-        plant, options = plant_named(arguments.robot, robot, problem, pull, arguments.priority)
+        plant, options = plant_of(arguments, robot, problem, pull)
         stack.callback(plant.close)
         planner: Controller = controller
-        if arguments.robot != "self":
+        if not in_lockstep(arguments):
             planner = RemoteController(controller, priority=priorities(arguments.priority).solver)
             stack.callback(planner.close)
         summary = run(
@@ -124,14 +124,14 @@ def chosen_delay(arguments: argparse.Namespace, solver_rate: float) -> float:
     about the time of a solve, at most 0.8 of the time between two."""
     if arguments.delay is not None:
         return float(arguments.delay)
-    return 0.0 if arguments.robot == "self" else min(SOLVE_TIME, 0.8 / solver_rate)
+    return 0.0 if in_lockstep(arguments) else min(SOLVE_TIME, 0.8 / solver_rate)
 
 
 def chosen_budget(arguments: argparse.Namespace, solver_rate: float) -> float:
     """Time after which an update begins no further iteration, so that its plan is there when it
     applies [s]; none in lockstep, where time stands still."""
     delay = chosen_delay(arguments, solver_rate)
-    return np.inf if arguments.robot == "self" or delay == 0 else BUDGET * delay
+    return np.inf if in_lockstep(arguments) or delay == 0 else BUDGET * delay
 
 
 class Priorities(NamedTuple):
@@ -147,24 +147,32 @@ def priorities(wanted: bool) -> Priorities:
     return Priorities(30, 20, 19) if wanted else Priorities(None, None, None)
 
 
-def plant_named(
-    name: str, robot: Robot, problem: Problem, pull: Pull, priority: bool
+def in_lockstep(arguments: argparse.Namespace) -> bool:
+    """Whether the robot's time stands still while the controller thinks."""
+    return arguments.robot == "self" or bool(arguments.lockstep)
+
+
+def plant_of(
+    arguments: argparse.Namespace, robot: Robot, problem: Problem, pull: Pull
 ) -> tuple[SelfRobot | MujocoRobot, dict[str, Any]]:
-    """The simulator, and how the loop runs with it.
+    """The simulator that the options name, and how the loop runs with it.
 
     Raises:
         ValueError: there is no such robot.
     """
     friction = float(np.max(getattr(problem.dynamics, "friction", 0.8)))
     pulled = pull if pull.force.any() else None
-    if name == "self":
-        plant = SelfRobot(robot, friction=friction, pull=pulled)
-        return plant, {"inline": True, "clock": LockstepClock()}
-    if name == "mujoco":
-        first, second, _ = priorities(priority)
-        mujoco = MujocoRobot(robot, friction=friction, pull=pulled, priority=first)
-        return mujoco, {"priority": second}
-    raise ValueError(f"--robot must be {' or '.join(ROBOTS)}, got {name!r}")
+    lockstep: dict[str, Any] = {"inline": True, "clock": LockstepClock()}
+    if arguments.robot == "self":
+        return SelfRobot(robot, friction=friction, pull=pulled), lockstep
+    if arguments.robot == "mujoco":
+        first, second, _ = priorities(arguments.priority)
+        still = bool(arguments.lockstep)
+        mujoco = MujocoRobot(
+            robot, lockstep=still, friction=friction, pull=pulled, priority=None if still else first
+        )
+        return mujoco, lockstep if still else {"priority": second}
+    raise ValueError(f"--robot must be {' or '.join(ROBOTS)}, got {arguments.robot!r}")
 
 
 def told(row: Mapping[str, Any]) -> list[tuple[str, object]]:

@@ -52,7 +52,7 @@ class UpdateStatus(Enum):
 
     IMPROVED = "The plan was improved."
     STATIONARY = "The shifted plan stands: no gradient lowers its cost."
-    BUDGET = "The budget was spent before the shifted plan could be improved."
+    BUDGET = "The budget was spent before the shifted plan was improved."
     FAILED = "Nothing finite came out: the previous plan stays in force."
 
 
@@ -83,7 +83,9 @@ class MPC:
             lifts off only after its controls have grown for a few iterations. 0: monotone.
         hold: what to do beyond the end of the last plan; None: repeat the last control. With one,
             both are tried and the cheaper is taken.
-        budget: time that an update may take before it begins no further iteration [s].
+        budget: time that an update may take before it begins no further iteration [s]. One is
+            always made: shifted alone, a plan does not know what moves. Nor does it bind the first
+            update, before which nothing goes on.
         clock: measures the budget; wall clock by default.
     """
 
@@ -130,7 +132,7 @@ class MPC:
             ValueError: x of the wrong shape or not finite; t before the plan in force.
             ArithmeticError: nothing finite came out and there is no previous plan.
         """
-        deadline = self._clock() + self.budget
+        deadline = np.inf if self.plan is None else self._clock() + self.budget
         apply_time = float(t) + self.delay
         problem, objective = self._posed(t, apply_time)
         start = self._predicted(t, as_vector("x", x, self.dynamics.nx))
@@ -167,7 +169,7 @@ class MPC:
         iterate, uphill = best, 0
         count = self.iterations if self.plan is not None else self.first_iterations
         status, done, name = UpdateStatus.BUDGET, 0, ""
-        while done < count and self._clock() < deadline:
+        while done < count and (not done or self._clock() < deadline):
             step = self._improve(Neighbourhood(problem, objective, iterate), self._gradients)
             done += 1
             if iterate is best and step.policy is not None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -140,7 +141,7 @@ class Loop:
         self._state: RobotState | None = None
         self._x = np.zeros(robot.model.native.nq + robot.model.native.nv)
         self._plan: Plan | None = None
-        self._coming: Plan | None = None
+        self._coming: deque[Plan] = deque()  # by the time at which they arrived
         self._targets: JointTargets | None = None
         self._refused: list[Finding] = []
         self._fault = ""
@@ -241,17 +242,18 @@ class Loop:
 
     def _receive(self, solve: Solve) -> None:
         """Log a solve, and keep its plan until it applies."""
-        known = [plan for plan in (self._plan, self._coming) if plan is not None]
+        known = [plan for plan in (self._plan, *self._coming) if plan is not None]
         if solve.plan is not None and any(_same(solve.plan, plan) for plan in known):
             solve = solve._replace(plan=None, error="the previous plan was kept")
         self._recorder.solve(self._clock.now(), solve)
         if solve.plan is not None:
-            self._coming = solve.plan
+            self._coming.append(solve.plan)
 
     def _adopt(self, t: float) -> None:
-        """Follow the plan that has come from its start on."""
-        if self._coming is not None and t >= self._coming.start_time - ROUNDING:
-            self._plan, self._coming = self._coming, None
+        """Follow each plan that has come from its start on: where plans apply later than the next
+        one is made, several wait."""
+        while self._coming and t >= self._coming[0].start_time - ROUNDING:
+            self._plan = self._coming.popleft()
             self._targets = self._plan if isinstance(self._plan, JointTargets) else None
 
     def _wish(self, now: float) -> Command | None:

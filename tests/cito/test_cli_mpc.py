@@ -66,6 +66,15 @@ def test_mujoco_runs_on_a_clock_of_its_own(capsys):
     assert row["position_error"] < 0.05
 
 
+def test_plans_faster_than_the_time_step_and_late_ones_keep_a_robot_up(capsys):
+    """100 plans a second of 25 ms steps, each of which applies 8 ms after its measurement."""
+    given = ("base-pose", "--rate", "100", "--delay", "0.008", "--duration", "1.5")
+    for robot in (("self",), ("mujoco", "--lockstep")):
+        status, row = outcome(capsys, *given, "--robot", *robot)
+        assert status == 0 and not row["fell"] and row["solves"] == 150
+        assert row["tracking_error"] < 0.03 and row["missed_deadlines"] == 0
+
+
 def test_the_delay_is_less_than_the_time_between_two_plans():
     for arguments, delay in (
         (["stand"], 0.0),

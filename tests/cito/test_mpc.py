@@ -96,12 +96,21 @@ def test_a_plan_outlives_many_control_periods():
 
 def test_the_budget_is_kept_with_the_clock_that_is_given():
     ticks = iter(range(10_000))
-    controller = hopping(iterations=50, first_iterations=50, budget=3.5, clock=lambda: next(ticks))
+    controller = hopping(iterations=50, first_iterations=8, budget=3.5, clock=lambda: next(ticks))
     controller.update(0.0, controller.start)
-    assert controller.last.iterations == 3
-    spent = hopping(budget=0.5, clock=lambda: next(ticks))
+    assert controller.last.iterations == 8  # nothing goes on meanwhile
+    controller.update(0.02, controller.start)
+    assert controller.last.iterations == 4
+
+
+def test_a_spent_budget_leaves_one_iteration():
+    """Where the shift alone takes all of it: a plan that is only shifted never sees what moves."""
+    ticks = iter(range(10_000))
+    spent = hopping(first_iterations=1, budget=0.5, clock=lambda: next(ticks))
     spent.update(0.0, spent.start)
-    assert spent.last.iterations == 0 and spent.last.status is UpdateStatus.BUDGET
+    spent.update(0.02, spent.start)
+    assert spent.last.iterations == 1 and spent.last.status is UpdateStatus.IMPROVED
+    assert spent.last.cost < spent.last.warm_cost
 
 
 def test_a_delay_is_predicted_away():

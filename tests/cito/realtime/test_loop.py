@@ -97,6 +97,20 @@ def test_plans_are_resampled_at_the_control_rate_and_begin_at_their_time() -> No
     assert run_of(log).summary["objective_mean"] == 2.0
 
 
+@pytest.mark.parametrize("delay", [0.007, 0.015, 0.035])
+def test_a_plan_that_comes_before_the_last_one_applies_does_not_displace_it(delay: float) -> None:
+    """Plans every 10 ms. One that applies 7 ms after its measurement is taken up at the tick after
+    8 ms, at 12 ms, when the next has come; later ones wait in a row."""
+    log = RunLog()
+    lockstep(Delayed(delay), WatchedRobot(), 0.15, 250.0, solver_rate=100.0, log=log)
+    logged = run_of(log)
+    starts = logged.times - logged.ticks["plan_age"]
+    known = np.array([0.0, *logged.solves["time"][1:]]) + delay
+    for t, start in zip(logged.times, starts):
+        due = known[known <= t + 1e-9]
+        assert start == pytest.approx(due.max() if len(due) else delay)
+
+
 def test_solver_and_control_rate_need_no_common_factor() -> None:
     controller = Delayed(0.0)
     lockstep(controller, WatchedRobot(time_step=2e-3), 0.1, 500.0, solver_rate=40.0)
