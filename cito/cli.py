@@ -295,6 +295,13 @@ def _add_train(commands: Commands[Parser]) -> None:
         "--steps", type=int, metavar="N", help="control steps of all robots (by the task)"
     )
     command.add_argument("--seed", type=int, metavar="S", help="(0)")
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the algorithm, e.g. critic=true or rate=0.004; may be repeated",
+    )
     command.add_argument("--out", metavar="DIR", required=True, help="folder of the run")
     command.add_argument("--resume", action="store_true", help="go on with the run in DIR")
     command.add_argument(

@@ -17,6 +17,7 @@ from rich.progress import (
 
 from cito.cli_output import console, print_json, print_table
 from cito.solvers.learning.evaluation import evaluate
+from cito.solvers.learning.settings import assignments
 from cito.solvers.learning.training import Learner, TrainingConfig, load_policy, train
 
 FIGURES = ("fall_rate", "velocity_rmse", "yaw_rate_rmse", "cost", "gait_phase", "rollouts")
@@ -40,6 +41,7 @@ def run_training(arguments: argparse.Namespace) -> int:
         algorithm=arguments.algorithm,
         gradient=arguments.gradient,
         robot=arguments.robot,
+        settings=assignments(arguments.set),
         **{name: value for name, value in given.items() if value is not None},
     )
     out = Path(arguments.out)

@@ -103,7 +103,7 @@ class LocomotionEnvironment:
         self.action = np.zeros((B, nj))
         self.frames = np.zeros((B, task.history, self.observer.layout.size))
         self.falls = self.time = 0
-        self._features: Features
+        self.seen: Features  # of the state, as observed last
         self.begin(np.ones(B, bool))
 
     def begin(self, which: Bools) -> None:
@@ -126,8 +126,8 @@ class LocomotionEnvironment:
 
     def _look(self, fresh: Bools | None) -> None:
         """Observe; a `fresh` episode has seen the same all along."""
-        self._features = features(self.state)
-        frame = self.observer(self._features, self.action, self.command, self.phase)
+        self.seen = features(self.state)
+        frame = self.observer(self.seen, self.action, self.command, self.phase)
         if self.observer.noise.any():
             frame += self.observer.noise * self.random.standard_normal(frame.shape)
         if fresh is None:
@@ -146,7 +146,7 @@ class LocomotionEnvironment:
         Raises:
             NotFinite: a state, an observation or an action is no finite number; says which.
         """
-        task, start, before = self.task, self._features, self.action
+        task, start, before = self.task, self.seen, self.action
         check_finite("state", self.state, self.time)
         self.observer.check(self.frames, self.time)
         check_finite("action", action, self.time)
@@ -227,4 +227,4 @@ class LocomotionEnvironment:
             part[...] = arrays[f"plant_{name}"]
         self.falls, self.time = int(counters["falls"]), int(counters["time"])
         self.random.bit_generator.state = counters["random"]
-        self._features = features(self.state)
+        self.seen = features(self.state)

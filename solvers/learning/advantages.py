@@ -10,12 +10,18 @@ robot fell, its own where only the time was up.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cito.dynamics.types import Array
 
 
 def advantages(
-    reward: Array, value: Array, after: Array, ended: Array, discount: float, decay: float
+    reward: Array,
+    value: Array,
+    after: Array,
+    ended: Array | NDArray[np.bool_],
+    discount: float,
+    decay: float,
 ) -> Array:
     """A (T, B).
 

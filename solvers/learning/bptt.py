@@ -2,7 +2,7 @@
 
 Windows of H control steps follow each other; each gives one gradient, clipped in norm, and one step
 of Adam with a rate that falls linearly. The state is carried from window to window, its gradient is
-not.
+not; what comes after a window may be valued by a critic, see `terminal_critic`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from cito.dynamics.gradients import FullCone, Gradient
-from cito.dynamics.types import Array
+from cito.dynamics.types import Array, positive, whole_number
 from cito.problems.locomotion import LocomotionEnvironment, LocomotionTask
 from cito.problems.locomotion.finite import check_finite
 from cito.solvers.learning.adam import Adam, clip_norm
 from cito.solvers.learning.policy import Policy
-from cito.solvers.learning.window import Clock, differentiate, simulate
+from cito.solvers.learning.terminal_critic import TerminalCritic
+from cito.solvers.learning.window import Clock, Window, differentiate, simulate
+
+FLAGS = ("fell", "ended")  # of a step
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,10 @@ class BPTTSettings:
         clip: largest norm of a gradient.
         hidden: sizes of the policy's hidden layers.
         gradient: of contacts.
+        critic: whether a critic values what comes after a window.
+        critic_rate: of its Adam.
+        decay: lambda of the returns that it learns.
+        fall_cost: of a control step, for ever after a fall, to the critic.
     """
 
     window: int = 16
@@ -44,6 +51,20 @@ class BPTTSettings:
     clip: float = 1.0
     hidden: tuple[int, ...] = (256, 128)
     gradient: Gradient = field(default_factory=lambda: FullCone(0.05))
+    critic: bool = False
+    critic_rate: float = 2e-3
+    decay: float = 0.95
+    fall_cost: float = 10.0
+
+    def __post_init__(self) -> None:
+        whole_number("window", self.window, 1)
+        for name in ("rate", "final_rate", "clip", "critic_rate", "fall_cost"):
+            positive(name, getattr(self, name))
+        for name in ("discount", "decay"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"`{name}` must be in (0, 1], got {getattr(self, name)}")
+        if self.critic and self.discount == 1:
+            raise ValueError("`discount` must be below 1 with a critic")
 
 
 def default_settings(task: LocomotionTask, gradient: Gradient) -> BPTTSettings:
@@ -76,6 +97,11 @@ class BPTT:
         sizes = (environment.observation_size, *s.hidden, environment.action_size)
         self.policy = Policy(sizes, seed)
         self.adam = Adam(len(self.policy.parameters), s.betas)
+        self.critic: TerminalCritic | None = None
+        if s.critic:
+            valued = (*sizes[:-1], 1)
+            own = (s.discount, s.critic_rate, s.decay, s.fall_cost, seed)
+            self.critic = TerminalCritic(valued, *own)
         self.updates = max(1, round(steps / (s.window * environment.count)))
         self.done = 0
         self.clock = Clock()
@@ -100,8 +126,12 @@ class BPTT:
         s = self.settings
         check_finite("parameters", self.policy.parameters[None], self.environment.time, "policy")
         window = simulate(self.environment, self.policy, s.window, self.clock)
+        beyond = None
+        if self.critic is not None:
+            with self.clock:
+                beyond = self.critic.slope(self.environment.observe(), s.window)
         result = differentiate(
-            self.environment, self.policy, window, s.discount, s.gradient, self.clock
+            self.environment, self.policy, window, s.discount, s.gradient, self.clock, beyond
         )
         g = result.gradient
         check_finite("gradient of parameters", g[None], self.environment.time, "policy")
@@ -112,7 +142,17 @@ class BPTT:
         self.done += 1
         falls = sum(int(step.fell.sum()) for step in window.steps)
         row = {"steps": self.steps, "cost": result.cost, "falls": falls, "gradient_norm": norm}
+        if self.critic is not None:
+            with self.clock:
+                row["critic_error"] = self._fit(self.critic, window, result.costs)
         return row | {f"cost_{name}": value for name, value in result.terms.items()}
+
+    def _fit(self, critic: TerminalCritic, window: Window, costs: Array) -> float:
+        """Let the critic learn from a window; see `TerminalCritic.fit`."""
+        fell, ended = (np.stack([getattr(s, name) for s in window.steps]) for name in FLAGS)
+        error = critic.fit(window.layers[0], window.last, costs, fell, ended)
+        check_finite("parameters", critic.network.parameters[None], self.environment.time, "critic")
+        return error
 
     def times(self) -> dict[str, float]:
         """Seconds by what they were spent on."""
@@ -127,6 +167,7 @@ class BPTT:
         """All that training remembers, to be saved beside `counters`."""
         own = {"parameters": self.policy.parameters, "adam_mean": self.adam.mean}
         own |= {"adam_square": self.adam.square, "policy_sizes": np.array(self.policy.sizes, float)}
+        own |= {} if self.critic is None else self.critic.arrays()
         return own | {f"environment_{k}": v for k, v in self.environment.arrays().items()}
 
     def counters(self) -> dict[str, Any]:
@@ -138,6 +179,8 @@ class BPTT:
         self.policy.parameters[:] = arrays["parameters"]
         self.adam.mean[:], self.adam.square[:] = arrays["adam_mean"], arrays["adam_square"]
         self.done = self.adam.steps = int(counters["updates"])
+        if self.critic is not None:
+            self.critic.restore(arrays, self.done)
         prefix = "environment_"
         own = {k.removeprefix(prefix): np.asarray(v) for k, v in arrays.items() if k[:12] == prefix}
         self.environment.restore(own, counters["environment"])

@@ -8,11 +8,12 @@ under way, and saves; a second one does not wait.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,8 +34,9 @@ from cito.solvers.learning.bptt import BPTT, default_settings
 from cito.solvers.learning.event_log import EventLog, writer
 from cito.solvers.learning.interrupt import deferred_interrupt
 from cito.solvers.learning.policy import Policy
-from cito.solvers.learning.ppo import PPO
+from cito.solvers.learning.ppo import PPO, PPOSettings
 from cito.solvers.learning.run_folder import RunFolder
+from cito.solvers.learning.settings import changed
 
 SAVE_EVERY = 10  # updates between checkpoints
 TAIL = 10  # updates whose mean is the final cost
@@ -84,6 +86,8 @@ class TrainingConfig:
         seed: of everything random.
         robot: a name or a path.
         threads: of the simulator; the result does not depend on it.
+        settings: of the algorithm that are not its defaults, by the names of `BPTTSettings` or
+            `PPOSettings`.
     """
 
     task: str
@@ -95,6 +99,7 @@ class TrainingConfig:
     seed: int = 0
     robot: str = "go2"
     threads: int = 2
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, known in (("algorithm", ALGORITHMS), ("gradient", GRADIENTS)):
@@ -105,6 +110,8 @@ class TrainingConfig:
         positive("rho", self.rho)
         for name, least in (("envs", 1), ("steps", 1), ("seed", 0), ("threads", 1)):
             whole_number(name, getattr(self, name), least)
+        # As JSON will have it: a run is gone on with only under equal settings.
+        object.__setattr__(self, "settings", json.loads(json.dumps(dict(self.settings))))
 
     def locomotion(self) -> LocomotionTask:
         """The task itself."""
@@ -127,14 +134,15 @@ def _bptt(config: TrainingConfig) -> Learner:
         config.locomotion(), config.envs, config.seed, config.threads
     )
     settings = default_settings(environment.task, config.contact_gradient())
-    return BPTT(environment, config.steps, settings, config.seed)
+    return BPTT(environment, config.steps, changed(settings, config.settings), config.seed)
 
 
 def _ppo(config: TrainingConfig) -> Learner:
     environment = LocomotionEnvironment(
         config.locomotion(), config.envs, config.seed, config.threads
     )
-    return PPO(environment, config.steps, seed=config.seed)
+    settings = changed(PPOSettings(), config.settings)
+    return PPO(environment, config.steps, settings, config.seed)
 
 
 ALGORITHMS: dict[str, Callable[[TrainingConfig], Learner]] = {"bptt": _bptt, "ppo": _ppo}
@@ -214,11 +222,11 @@ def _open(
     if not resume:
         folder.create(asdict(config))
         return {}
-    was, asked = folder.config(), asdict(config)
+    was, asked = asdict(TrainingConfig(**folder.config())), asdict(config)
     for name in asked:
-        if name != "threads" and was.get(name) != asked[name]:
+        if name != "threads" and was[name] != asked[name]:
             raise ValueError(
-                f"`{name}` must be {was.get(name)!r} as in the run in {folder.path}, "
+                f"`{name}` must be {was[name]!r} as in the run in {folder.path}, "
                 f"got {asked[name]!r}"
             )
     checkpoint = folder.checkpoint()

@@ -20,6 +20,8 @@ def test_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert row["falls"] >= 0
     assert main(asked) == 2
     assert "--resume" in capsys.readouterr().err
+    assert main([*asked, "--resume", "--set", "rate=0.001"]) == 2
+    assert "`settings` must be {} as in the run" in capsys.readouterr().err
     assert main([*asked, "--resume"]) == 0  # nothing is left to do
     assert "final_cost" in capsys.readouterr().out
 
