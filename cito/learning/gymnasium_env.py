@@ -3,6 +3,7 @@
     import cito.learning.gymnasium_env                      # registers cito/trot, cito/pace, ...
     e = gymnasium.make("cito/trot", seed=0)
     e = gymnasium.make_vec("cito/trot", num_envs=64)        # one simulator for all of them
+    e = gymnasium.make("cito/links-3")                      # and the episodic tasks, one by one
 
 Actions are in [-1, 1], observations those of `LocomotionEnvironment`, rewards the negative running
 cost, less FALL_COST with a fall. An episode is `terminated` by a fall and `truncated` when its time
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from cito.dynamics.robot import Robot
 from cito.dynamics.types import Array
+from cito.problems.episodic import EPISODIC
 from cito.problems.locomotion import LocomotionEnvironment, LocomotionTask, locomotion_task
 from cito.problems.locomotion.environment import Outcome
 from cito.problems.locomotion.task import SUMMARIES
@@ -141,6 +143,13 @@ def register() -> None:
                 f"cito/{name}",
                 entry_point="cito.learning.gymnasium_env:LocomotionEnv",
                 vector_entry_point="cito.learning.gymnasium_env:LocomotionVectorEnv",
+                kwargs={"task": name},
+            )
+    for name in EPISODIC:
+        if f"cito/{name}" not in gymnasium.registry:
+            gymnasium.register(
+                f"cito/{name}",
+                entry_point="cito.problems.episodic.environment:EpisodicEnv",
                 kwargs={"task": name},
             )
 
