@@ -28,6 +28,7 @@ class Adam:
         eps: added to the denominator.
         matrices: where weight matrices are in the parameters, and their shapes (inputs, outputs):
             AdamP treats each on its own; plain Adam by default.
+        single: whether the parameters are of single precision.
     """
 
     def __init__(
@@ -36,9 +37,11 @@ class Adam:
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         matrices: Sequence[tuple[slice, tuple[int, int]]] = (),
+        single: bool = False,
     ) -> None:
         self.betas, self.eps, self.matrices = betas, eps, tuple(matrices)
-        self.mean, self.square, self.steps = np.zeros(size), np.zeros(size), 0
+        self.mean, self.square = np.zeros((2, size), np.float32 if single else float)
+        self.steps = 0
 
     def update(self, parameters: Array, g: Array, rate: float) -> None:
         """One step on `parameters`, in place."""

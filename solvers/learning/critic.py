@@ -22,6 +22,6 @@ class Critic(Policy):
         h[-1] = h[-2] @ self.weights[-1] + self.biases[-1]
         return h
 
-    def transposed(self, h: Sequence[Array], g: Array) -> tuple[list[Array], Array]:
-        """As that of a policy: where tanh is zero, its slope is one."""
-        return super().transposed([*h[:-1], np.zeros_like(h[-1])], g)
+    def deltas(self, h: Sequence[Array], g: Array) -> list[Array]:
+        """As those of a policy: where tanh is zero, its slope is one."""
+        return super().deltas([*h[:-1], np.zeros_like(h[-1])], g)

@@ -4,11 +4,16 @@ Every update lets B robots walk T control steps with random actions about those 
 then goes through these steps several times in minibatches: see `ppo_loss` and `advantages`. The
 settings are those of the comparison that this package follows, where they are published; T, the
 unit of actions and what a fall costs are ours.
+
+The networks take nearly all of the time. They are of single precision, and a minibatch goes through
+them in chunks that threads share; gradients of chunks are added in their order, so that the number
+of threads changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +28,9 @@ from cito.solvers.learning.critic import Critic
 from cito.solvers.learning.policy import Policy
 from cito.solvers.learning.ppo_loss import Batch, log_density, loss
 from cito.solvers.learning.window import Clock
+
+CHUNK = 512  # steps of a minibatch that go through the networks at once
+SINGLE: Any = np.float32  # numbers of the networks and of what goes through them
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,7 @@ class PPO:
         steps: control steps in all, of all robots together.
         settings: how it learns.
         seed: of the first weights, of actions and of minibatches.
+        threads: of the networks; the result does not depend on it.
     """
 
     def __init__(
@@ -93,14 +102,16 @@ class PPO:
         steps: int,
         settings: PPOSettings | None = None,
         seed: int = 0,
+        threads: int = 1,
     ) -> None:
         self.environment = environment
+        self.threads = whole_number("threads", threads, 1)
         self.settings = s = PPOSettings() if settings is None else settings
         sizes = (environment.observation_size, *s.hidden)
-        self.policy = Policy((*sizes, environment.action_size), seed)
-        self.critic = Critic((*sizes, 1), seed + 1)
-        self.deviation = np.full(environment.action_size, s.deviation)
-        self.adam = Adam(sum(map(len, self._parts())), matrices=self._matrices())
+        self.policy = Policy((*sizes, environment.action_size), seed, single=True)
+        self.critic = Critic((*sizes, 1), seed + 1, single=True)
+        self.deviation = np.full(environment.action_size, s.deviation, SINGLE)
+        self.adam = Adam(sum(map(len, self._parts())), matrices=self._matrices(), single=True)
         self.random = np.random.default_rng([seed, 2])
         self.updates = max(1, round(steps / (s.horizon * environment.count)))
         self.done = 0
@@ -134,7 +145,7 @@ class PPO:
         """T control steps of B robots with random actions, as one batch of T B."""
         s, e = self.settings, self.environment
         T, B, deviation = s.horizon, e.count, s.unit * self.deviation
-        observation, last = np.empty((2, T, B, e.observation_size))
+        observation, last = np.empty((2, T, B, e.observation_size), SINGLE)
         action = np.empty((T, B, e.action_size))
         density, cost = np.empty((2, T, B))
         fell, ended = np.zeros((2, T, B), bool)
@@ -158,7 +169,7 @@ class PPO:
             lying = -s.reward_scale * s.fall_cost / (1 - s.discount)
             A = advantages(reward, value, np.where(fell, lying, after), ended, s.discount, s.decay)
         parts = (observation, action, density, A, A + value)
-        batch = Batch(*(part.reshape(T * B, *part.shape[2:]) for part in parts))
+        batch = Batch(*(p.reshape(T * B, *p.shape[2:]).astype(SINGLE) for p in parts))
         row = {"cost": float(cost.mean()), "falls": int(fell.sum())}
         return batch, row | {f"cost_{name}": value for name, value in terms.items()}
 
@@ -168,29 +179,41 @@ class PPO:
         A = batch.advantage
         batch = batch._replace(advantage=(A - A.mean()) / (A.std() + 1e-8))
         norms, clipped = [], []
-        for _ in range(s.epochs):
-            for rows in np.array_split(self.random.permutation(n), s.minibatches):
-                g, share = self._gradient(batch.rows(rows))
-                check_finite("gradient of parameters", g[None], self.environment.time, "policy")
-                norms.append(clip_norm(g, s.largest_norm))
-                clipped.append(share)
-                self._step(g)
+        with ThreadPoolExecutor(self.threads) as pool:
+            for _ in range(s.epochs):
+                for rows in np.array_split(self.random.permutation(n), s.minibatches):
+                    g, share = self._gradient(batch.rows(rows), pool)
+                    check_finite("gradient of parameters", g[None], self.environment.time, "policy")
+                    norms.append(clip_norm(g, s.largest_norm))
+                    clipped.append(share)
+                    self._step(g)
         return {
             "gradient_norm": float(np.mean(norms)),
             "clipped": float(np.mean(clipped)),
             "deviation": float(self.deviation.mean()),
         }
 
-    def _gradient(self, batch: Batch) -> tuple[Array, float]:
+    def _gradient(self, batch: Batch, pool: Executor) -> tuple[Array, float]:
         """Of the loss with respect to all parameters, and the share of steps that were clipped."""
+        n = len(batch.action)
+        chunks = [batch.rows(slice(k, k + CHUNK)) for k in range(0, n, CHUNK)]
+        run = map if self.threads == 1 else pool.map
+        total, clipped = np.zeros_like(self.adam.mean), 0.0
+        for chunk, (g, share) in zip(chunks, run(self._chunk_gradient, chunks)):
+            total += len(chunk.action) / n * g
+            clipped += len(chunk.action) / n * share
+        return total, clipped
+
+    def _chunk_gradient(self, batch: Batch) -> tuple[Array, float]:
+        """The same of a few steps."""
         s = self.settings
         h, k = self.policy.layers(batch.observation), self.critic.layers(batch.observation)
         found = loss(
             batch, h[-1], s.unit * self.deviation, k[-1][:, 0],
             s.clip, s.value_weight, s.entropy_weight,
         )  # fmt: skip
-        own = self.policy.gradient(h[:-1], self.policy.transposed(h, found.mean)[0])
-        value = self.critic.gradient(k[:-1], self.critic.transposed(k, found.critic[:, None])[0])
+        own = self.policy.gradient(h[:-1], self.policy.deltas(h, found.mean))
+        value = self.critic.gradient(k[:-1], self.critic.deltas(k, found.critic[:, None]))
         return np.concatenate([own, s.unit * found.deviation, value]), found.clipped
 
     def _step(self, g: Array) -> None:

@@ -30,7 +30,7 @@ class Batch(NamedTuple):
     advantage: Array
     target: Array
 
-    def rows(self, which: NDArray[np.int64]) -> Batch:
+    def rows(self, which: NDArray[np.int64] | slice) -> Batch:
         """Some of the steps."""
         return Batch(*(part[which] for part in self))
 

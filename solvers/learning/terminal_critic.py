@@ -85,7 +85,7 @@ class TerminalCritic:
         for _ in range(EPOCHS):
             h = self.network.layers(o)
             wrong = h[-1] - target
-            g = self.network.gradient(h[:-1], self.network.transposed(h, 2 * wrong / len(o))[0])
+            g = self.network.gradient(h[:-1], self.network.deltas(h, 2 * wrong / len(o)))
             clip_norm(g, LARGEST_NORM)
             self.adam.update(self.network.parameters, g, self.rate)
         return float((error * error).mean())

@@ -85,7 +85,7 @@ class TrainingConfig:
         steps: control steps of all of them.
         seed: of everything random.
         robot: a name or a path.
-        threads: of the simulator; the result does not depend on it.
+        threads: of the simulator, and of PPO's networks; the result does not depend on it.
         settings: of the algorithm that are not its defaults, by the names of `BPTTSettings` or
             `PPOSettings`.
     """
@@ -142,7 +142,7 @@ def _ppo(config: TrainingConfig) -> Learner:
         config.locomotion(), config.envs, config.seed, config.threads
     )
     settings = changed(PPOSettings(), config.settings)
-    return PPO(environment, config.steps, settings, config.seed)
+    return PPO(environment, config.steps, settings, config.seed, config.threads)
 
 
 ALGORITHMS: dict[str, Callable[[TrainingConfig], Learner]] = {"bptt": _bptt, "ppo": _ppo}

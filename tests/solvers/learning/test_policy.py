@@ -36,6 +36,20 @@ def test_forward_and_gradients_are_those_of_torch() -> None:
     assert np.allclose(flat, np.concatenate(theirs), atol=1e-13)
 
 
+def test_single_precision_is_double_precision_up_to_seven_digits() -> None:
+    random = np.random.default_rng(3)
+    double, single = Policy((7, 16, 9, 3), seed=4), Policy((7, 16, 9, 3), seed=4, single=True)
+    o, g = random.standard_normal((20, 7)), random.standard_normal((20, 3))
+    found = []
+    for policy, kind in ((double, np.float64), (single, np.float32)):
+        policy.weights[-1] *= 30.0
+        h = policy.layers(o.astype(kind))
+        found.append((h[-1], policy.gradient(h[:-1], policy.deltas(h, g.astype(kind)))))
+        assert all(part.dtype == kind for part in (*found[-1], *h))
+    for one, other in zip(*found):
+        assert abs(one - other).max() < 3e-6 * abs(one).max()
+
+
 def test_adam_is_that_of_torch() -> None:
     random = np.random.default_rng(1)
     w = random.standard_normal(20)

@@ -1,5 +1,6 @@
 """PPO: advantages against their sum, the loss against finite differences, a tiny task learned."""
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -150,6 +151,21 @@ def test_a_restored_run_goes_on_bit_by_bit() -> None:
         assert first.update() == second.update()
     for name, array in first.arrays().items():
         assert np.array_equal(array, second.arrays()[name]), name
+
+
+def test_chunks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One chunk gives the gradient of many but for rounding, one thread that of two exactly."""
+    first = trotting()
+    batch, _ = first._walk()
+    whole, share = first._gradient(batch, ThreadPoolExecutor(1))
+    monkeypatch.setattr("cito.solvers.learning.ppo.CHUNK", 5)
+    parts, same = first._gradient(batch, ThreadPoolExecutor(1))
+    assert abs(whole - parts).max() < 1e-5 * abs(whole).max() and same == pytest.approx(share)
+    one, two = trotting(), trotting()
+    two.threads = 2
+    for _ in range(2):
+        assert one.update() == two.update()
+    assert np.array_equal(one.policy.parameters, two.policy.parameters)
 
 
 def test_deviations_stay_within_their_bounds() -> None:
