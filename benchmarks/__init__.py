@@ -25,6 +25,7 @@ BENCHMARKS = {
     "fuzz": "cito.benchmarks.fuzz_robots",
     "lagrangian": "cito.benchmarks.lagrangian",
     "soft-body": "cito.benchmarks.soft_body",
+    "rl-gradients": "cito.benchmarks.rl_gradients",
     "kills": "cito.benchmarks.training_kills",
 }
 SUMMARIES = {
@@ -44,5 +45,6 @@ SUMMARIES = {
     "fuzz": "1000 broken robot files: refused with one sentence, or loaded; never a crash",
     "lagrangian": "learned Lagrangian and Hamiltonian models: errors, energy, and control by them",
     "soft-body": "soft bodies: derivatives, solve times, fields that match shapes on any mesh",
+    "rl-gradients": "reinforcement learning with the simulator's derivatives: samples it takes",
     "kills": "training that is killed at random moments and goes on, against one that is not",
 }

@@ -118,7 +118,7 @@ def _rows(
     """Row by row where the benchmark can, so that nothing is lost when it is interrupted."""
     if not hasattr(module, "rows"):
         return list(module.run(quick))
-    if name == "random":
+    if name in ("random", "rl-gradients"):
         options = {**options, "folder": folder}
     rows: Iterable[dict[str, Any]] = module.rows(quick, **options)
     return rows

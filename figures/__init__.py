@@ -17,8 +17,13 @@ FIGURES: dict[str, str] = {
     "adjoint": "cito.figures.adjoint",
     "soft-body": "cito.figures.soft_body",
     "lagrangian": "cito.figures.lagrangian",
+    "rl-gradients": "cito.figures.rl_gradients",
 }
-WITH_PROGRESS = tuple(f"cito.figures.figure_{n}" for n in (6, 10, 12, 14))  # show their own
+# These show their own progress:
+WITH_PROGRESS = (
+    *(f"cito.figures.figure_{n}" for n in (6, 10, 12, 14)),
+    "cito.figures.rl_gradients",
+)
 SUMMARIES = {
     "1": "three planar tasks under several gradients: paths, impulses, convergence",
     "2": "the central path of one planar contact in each of its regimes",
@@ -36,6 +41,7 @@ SUMMARIES = {
     "adjoint": "memory and time of the gradient of a motion over its length, beside autodiff",
     "soft-body": "shapes that soft bodies take by a learned actuation field, on two meshes",
     "lagrangian": "learned models of dynamics: errors, how long they hold, swing-ups by them",
+    "rl-gradients": "reinforcement learning with the simulator's derivatives and without",
 }
 
 

@@ -54,22 +54,24 @@ class SacConfig:
         rate, batch, width: learning rate, transitions in a batch, neurons of two hidden layers.
         discount: gamma.
         blend: of the critics into their targets at each update.
+        temperature: alpha at the beginning; it is learned.
         neighbours, radius: of the sample enhancement: how many of each transition, and how far
             from it in every coordinate [rad, m, rad/s, m/s].
     """
 
     task: str
     method: str = "policy"
-    steps: int = 6000
+    steps: int = 4000
     seed: int = 0
-    judged: int = 300
-    warm_up: int = 600
-    every: int = 3
+    judged: int = 200
+    warm_up: int = 500
+    every: int = 2
     rate: float = 2e-3
     batch: int = 128
     width: int = 64
     discount: float = 0.98
     blend: float = 0.02
+    temperature: float = 0.05
     neighbours: int = 3
     radius: float = 0.05
 
@@ -82,7 +84,7 @@ class SacConfig:
             ("width", 1), ("neighbours", 1),
         ):  # fmt: skip
             whole_number(name, getattr(self, name), least)
-        for name in ("rate", "discount", "blend", "radius"):
+        for name in ("rate", "discount", "blend", "temperature", "radius"):
             positive(name, getattr(self, name))
         for name in ("discount", "blend"):
             if getattr(self, name) > 1:
@@ -103,6 +105,7 @@ class SacConfig:
             "gamma": self.discount,
             "train_freq": self.every,
             "gradient_steps": 1,
+            "ent_coef": f"auto_{self.temperature}",
             "policy_kwargs": {
                 "net_arch": [self.width, self.width],
                 "optimizer_kwargs": {"fused": True},
