@@ -94,6 +94,10 @@ def run(arguments: argparse.Namespace) -> int:
 
             return figure(arguments)
         case "train":
+            if arguments.algorithm.startswith("sac"):
+                from cito.cli_sac import run_sac
+
+                return run_sac(arguments)
             from cito.cli_train import run_training
 
             return run_training(arguments)
@@ -276,9 +280,16 @@ def _add_mpc(commands: Commands[Parser]) -> None:
 
 def _add_train(commands: Commands[Parser]) -> None:
     command = commands.add_parser("train", help="learn a policy that walks")
-    command.add_argument("task", metavar="TASK", help="trot, pace, gait-free, gait-free-slippery")
     command.add_argument(
-        "--algorithm", default="bptt", metavar="NAME", help="bptt (default) or ppo"
+        "task",
+        metavar="TASK",
+        help="trot, pace, gait-free, gait-free-slippery; of sac: links-1 ... links-5, hopper-run",
+    )
+    command.add_argument(
+        "--algorithm",
+        default="bptt",
+        metavar="NAME",
+        help="bptt (default) or ppo; sac, sac-policy, sac-sample or sac-both",
     )
     command.add_argument(
         "--gradient",
