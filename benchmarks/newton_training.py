@@ -152,9 +152,3 @@ def outside(impulse: Array, sigma: Array, mu: Array) -> NDArray[np.bool_]:
     lost = mu * l[..., 2] < np.linalg.norm(l[..., :2], axis=-1)
     found: NDArray[np.bool_] = (lost | (s[..., 2] < 0)).any(axis=1)
     return found
-
-
-def within(counts: Counts, limit: int) -> Array:
-    """Share of problems that are solved in at most 0, 1, ... iterations, inside the cones or
-    not, (limit + 1,)."""
-    return np.array([float(np.mean(counts.iterations <= k)) for k in range(limit + 1)])

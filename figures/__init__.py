@@ -10,7 +10,7 @@ import importlib
 from pathlib import Path
 
 FIGURES: dict[str, str] = {
-    **{str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4, 6, 10, 11, 12, 13, 14)},
+    **{str(n): f"cito.figures.figure_{n}" for n in (1, 2, 3, 4, 6, 9, 10, 11, 12, 13, 14)},
     "arms": "cito.figures.arms",
     "robots": "cito.figures.robots",
     "scaling": "cito.figures.scaling",
@@ -21,7 +21,7 @@ FIGURES: dict[str, str] = {
 }
 # These show their own progress:
 WITH_PROGRESS = (
-    *(f"cito.figures.figure_{n}" for n in (6, 10, 12, 14)),
+    *(f"cito.figures.figure_{n}" for n in (6, 9, 10, 12, 14)),
     "cito.figures.rl_gradients",
 )
 SUMMARIES = {
@@ -30,7 +30,8 @@ SUMMARIES = {
     "3": "sensitivities of a contact as its free velocity sweeps the modes",
     "4": "what the offset delta does to the relaxed normal law",
     "6": "policies learned through contact: training, costs and falls, by gradient",
-    "10": "back-propagation through time beside proximal policy optimization, on the trot",
+    "9": "back-propagation through time beside proximal policy optimization, while they learn",
+    "10": "what the trainings of figure 9 ended with, over the number of robots",
     "11": "Newton's method on the relaxed laws of a training run, and from the raw start",
     "12": "a quadruped reaches base poses: mean objective in closed loop, by gradient",
     "13": "a quadruped that leans: cost over iterations by gradient and by acceptance rule",

@@ -10,12 +10,15 @@ steps from the hard solution as it is.
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cito.benchmarks.newton_training import ours, problems, raw, within
+from cito.benchmarks.newton_training import LIMIT, Problems, ours, problems, raw
+from cito.benchmarks.sweep import sweep
 from cito.figures import runs, style
 
 METHODS = {"package": ours, "raw": raw}
@@ -23,6 +26,7 @@ LABELS = {"package": "start inside the cones", "raw": "start at the hard solutio
 LOOKS = {"package": style.FULL_CONE, "raw": style.EXACT}
 RHOS = (0.01, 0.05, 0.1, 0.5)  # [J]
 SHOWN = 20  # iterations
+PART = 500  # problems of one part of the work
 FULL = {"steps": 100_000, "share": 0.1}
 QUICK = {"steps": 8_000, "share": 0.04}
 
@@ -33,19 +37,46 @@ def settings(quick: bool) -> dict[str, Any]:
 
 
 def compute(path: Path, quick: bool) -> None:
-    """Train, and solve what was kept."""
+    """Train, and solve what was kept; problems and parts of the counts are kept beside `path`
+    until all is done, so that it can be gone on with."""
     made = settings(quick)
-    found = problems(made["steps"], made["share"], made["seed"], made["rho"])
-    shares = np.zeros((len(METHODS), len(RHOS), SHOWN + 1))
-    outside, unsolved = np.zeros((2, len(METHODS), len(RHOS)))
-    for i, solve in enumerate(METHODS.values()):
-        for j, rho in enumerate(made["rhos"]):
-            counts = solve(found, rho)
-            shares[i, j] = within(counts, SHOWN)
-            outside[i, j] = counts.infeasible.mean()
-            unsolved[i, j] = 1 - within(counts, 40)[-1]
-    arrays = {"shares": shares, "outside": outside, "unsolved": unsolved}
-    runs.save(path, arrays, {"problems": len(found.b)}, made)
+    parts = path.with_suffix(".parts")
+    file = parts / f"problems-{made['steps']}-{made['share']}-{made['seed']}-{made['rho']}.npz"
+    if not file.exists():
+        found = problems(made["steps"], made["share"], made["seed"], made["rho"])
+        with runs.replacing(file) as temporary:
+            np.savez(temporary, allow_pickle=False, **found._asdict())
+    with np.load(file, allow_pickle=False) as archive:
+        m = len(archive["b"])
+    asked = [
+        {"file": str(file), "method": name, "rho": rho, "first": k, "last": min(k + PART, m)}
+        for name in METHODS
+        for rho in made["rhos"]
+        for k in range(0, m, PART)
+    ]
+    counts = sweep(counted, asked, parts)
+    shape = (len(METHODS), len(made["rhos"]), -1, LIMIT + 2)
+    solved = np.array([c["solved"] for c in counts], float).reshape(shape).sum(axis=2)
+    outside = np.array([c["outside"] for c in counts], float).reshape(shape[:3]).sum(axis=2)
+    within = np.cumsum(solved, axis=-1) / m
+    arrays = {"shares": within[..., : SHOWN + 1], "outside": outside / m}
+    runs.save(path, arrays | {"unsolved": 1 - within[..., LIMIT]}, {"problems": m}, made)
+    shutil.rmtree(parts)
+
+
+def counted(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """Solve some problems of a file by a method.
+
+    Returns:
+        solved (LIMIT + 2,): how many took so many iterations, the last of them without
+        convergence; outside: how many roots are outside of a cone.
+    """
+    with np.load(experiment["file"], allow_pickle=False) as archive:
+        rows = slice(experiment["first"], experiment["last"])
+        found = Problems(*(archive[name][rows] for name in Problems._fields))
+    counts = METHODS[experiment["method"]](found, experiment["rho"])
+    solved = np.bincount(counts.iterations, minlength=LIMIT + 2)
+    return {"solved": solved.tolist(), "outside": int(counts.infeasible.sum())}
 
 
 def draw(path: Path, out: Path) -> Path:

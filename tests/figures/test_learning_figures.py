@@ -1,4 +1,4 @@
-"""Figures 6, 10 and 11: what is trained, how it is counted, and that it can be drawn."""
+"""Figures 6, 9, 10 and 11: what is trained, how it is counted, and that it can be drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from cito.benchmarks import learning, newton_training
 from cito.dynamics.contact import solve_batch
-from cito.figures import figure_6, figure_10, figure_11, runs
+from cito.figures import figure_6, figure_9, figure_10, figure_11, runs
 from cito.figures.sweeps import Table
 from cito.solvers.learning.evaluation import FRICTIONS, Rollouts
 
@@ -90,27 +90,62 @@ def test_raw_newton_has_the_derivative_of_its_residual_and_may_leave_the_cones()
     assert out.tolist() == [False, True, True]
 
 
-def test_figure_11_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = {**figure_11.settings(True), "steps": 256, "share": 0.1}
+def test_figure_11_is_drawn_and_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {**figure_11.settings(True), "steps": 256, "share": 0.1, "rhos": (0.01, 0.05)}
     monkeypatch.setattr(figure_11, "settings", lambda quick: made)
-    picture, run = figure_11.make(tmp_path, quick=True)
+    monkeypatch.setattr(figure_11, "PART", 40)
+    solved = dict(figure_11.METHODS)
+
+    def stops(p: newton_training.Problems, rho: float) -> newton_training.Counts:
+        if rho > 0.04:
+            raise KeyboardInterrupt
+        return solved["raw"](p, rho)
+
+    with joblib.parallel_config(backend="sequential"):
+        monkeypatch.setitem(figure_11.METHODS, "raw", stops)
+        with pytest.raises(KeyboardInterrupt):
+            figure_11.make(tmp_path, quick=True)
+        done = len(list((tmp_path / "figure_11-quick.parts").glob("*.json")))
+        assert done >= 3
+        monkeypatch.setitem(figure_11.METHODS, "raw", solved["raw"])
+        monkeypatch.setattr(figure_11, "problems", None)  # these are there
+        picture, run = figure_11.make(tmp_path, quick=True)
     assert picture.stat().st_size > 10_000
+    assert {p.name for p in tmp_path.iterdir()} == {picture.name, run.name}
     arrays = runs.load(run).arrays
     assert (np.diff(arrays["shares"], axis=2) >= 0).all()
+    assert (arrays["shares"][0, :, 8] == 1).all() and (arrays["unsolved"][0] == 0).all()
     assert (arrays["outside"][0] == 0).all()
 
 
-def test_figure_10_puts_both_algorithms_side_by_side(
+def test_a_target_is_reached_where_the_cost_is_first_below_it() -> None:
+    cost, at = np.array([3.0, 1.4, 1.6, 1.2]), np.array([10.0, 20.0, 30.0, 40.0])
+    assert learning.reached(cost, at, 1.5) == 20.0
+    assert np.isnan(learning.reached(cost, at, 1.0))
+
+
+def test_figures_9_and_10_put_both_algorithms_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = [t.config for _, t in figure_10.experiments(figure_10.settings(False))]
+    asked = [t.config for _, t in figure_9.experiments(figure_9.settings(False))]
     assert {c["envs"] for c in asked if c["algorithm"] == "ppo"} == {64, 128, 256, 512, 1024}
-    made = {**figure_10.settings(True), "seconds": 1.1}
-    made |= {name: {"envs": (2,), "steps": 256} for name in ("bptt", "ppo")}
-    monkeypatch.setattr(figure_10, "settings", lambda quick: made)
+    made = {**figure_9.settings(True), "seconds": 1.1, "snapshots": 3}
+    made |= {name: {"envs": (2,), "steps": 384} for name in ("bptt", "ppo")}
+    monkeypatch.setattr(figure_9, "settings", lambda quick: made)
+    script = figure_9.SCRIPT._replace(settings=figure_9.settings)
+    monkeypatch.setattr(figure_9, "SCRIPT", script)
+    monkeypatch.setattr(learning, "SNAPSHOT_SECONDS", 0.1)
     with joblib.parallel_config(backend="sequential"):
-        picture, run = figure_10.make(tmp_path, quick=True)
+        picture, run = figure_9.make(tmp_path, quick=True)
     table = Table.load(run)
     assert table.columns["algorithm"].tolist() == ["bptt", "ppo"]
-    assert (table.numbers("curve_steps")[:, -1] == 256).all()
+    assert (table.numbers("curve_steps")[:, -1] == 384).all()
     assert (table.numbers("cost") > 0).all() and picture.stat().st_size > 10_000
+    assert table.numbers("at_steps").tolist() == [[128, 256, 384], [128, 256, 384]]
+    assert (np.diff(table.numbers("at_seconds")) > 0).all()
+    assert (table.numbers("at_cost") > 0).all() and (table.numbers("at_falls") <= 1).all()
+    monkeypatch.setattr(figure_9, "swept", None)  # it is there
+    other, same = figure_10.make(tmp_path, quick=True)
+    assert other.name == "figure_10-quick.png" and other.stat().st_size > 10_000 and same == run
