@@ -51,8 +51,8 @@ class Size:
         ]
 
 
-FULL = Size(tuple(EPISODIC), 5, {"steps": 4000, "judged": 200})
-QUICK = Size(("links-2", "hopper-run"), 2, {"steps": 1200, "judged": 100})
+FULL = Size(tuple(EPISODIC), 5, {"steps": 2000, "judged": 100})
+QUICK = Size(("links-2", "hopper-run"), 2, {"steps": 800, "judged": 50})
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def samples_to(level: float, steps: Array, returns: Array) -> float:
     return float(steps[reached[0] + len(returns) - len(means)]) if len(reached) else np.inf
 
 
-def total(quick: bool, folder: Path | None = None) -> int:
+def total(quick: bool) -> int:
     """Number of rows."""
     size = QUICK if quick else FULL
     return len(size.tasks) * len(METHODS) * size.seeds

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from cito.benchmarks import rl_gradients
-from cito.benchmarks.rl_gradients import BASELINE, METHODS, Run, Size, baseline_return, samples_to
+from cito.benchmarks.rl_gradients import BASELINE, Run, Size, baseline_return, samples_to
 from cito.figures import runs, style
 from cito.figures.sweeps import Table, swept
 
@@ -84,7 +84,7 @@ def _curves(axes: Axes, table: Table) -> None:
     """One task."""
     level = baseline_return(list(table.where(method=BASELINE).numbers("final_return")))
     axes.axhline(level, color="#808080", linestyle=":", linewidth=1.1, label="its final return")
-    for method in METHODS:
+    for method in table.values("method"):
         own, look = table.where(method=method), LOOKS[method]
         steps, returns = own.numbers("steps"), own.numbers("returns")
         axes.plot(

@@ -5,7 +5,7 @@
 
     r = - |p - p*|^2 / (2 n l)^2 - RATE_COST |v|^2 / n - ACTION_COST |a|^2 / n,   p* = (0, n l)
 
-The motors are too weak to lift the links at once: from two links on they must swing.
+From three links on the motors are too weak to lift all links straight: they must fold, or swing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cito.problems.episodic.task import EpisodicTask, Reward
 
 LINK_MASS, LINK_LENGTH, LINK_RADIUS = 0.5, 0.5, 0.02  # [kg], [m], [m]
 ROTOR_INERTIA, DAMPING = 0.02, 0.05  # of every joint [kg m^2], [N m s/rad]
-TORQUE = 5.0  # of every motor [N m]
+TORQUE = 10.0  # of every motor [N m]
 TIME_STEP = 1 / 60  # [s]
 RATE_COST, ACTION_COST = 1e-3, 1e-2
 RATE = 5.0  # that is one in observations [rad/s]

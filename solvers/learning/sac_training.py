@@ -61,11 +61,11 @@ class SacConfig:
 
     task: str
     method: str = "policy"
-    steps: int = 4000
+    steps: int = 2000
     seed: int = 0
-    judged: int = 200
-    warm_up: int = 500
-    every: int = 2
+    judged: int = 100
+    warm_up: int = 300
+    every: int = 1
     rate: float = 2e-3
     batch: int = 128
     width: int = 64

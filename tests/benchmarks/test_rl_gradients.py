@@ -56,6 +56,6 @@ def test_a_run_is_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(rl_gradients, "METHODS", ("sac", "policy"))
     rows = list(rl_gradients.rows(True, tmp_path))
     assert [row["name"] for row in rows] == ["links-1/sac", "links-1/policy"]
-    assert [row["simulated"] for row in rows] == [60, 60 + 20 * 4]
+    assert [row["simulated"] for row in rows] == [60, 60 + 40 * 4]
     assert rl_gradients.total(True) == 2
     assert list(rl_gradients.rows(True, tmp_path)) == rows  # seconds, too: read, not run

@@ -17,7 +17,16 @@ pytest.importorskip("stable_baselines3")
 from cito.solvers.learning.sac_training import SacConfig, SacLearner, train_sac  # noqa: E402
 
 SMALL = SacConfig(
-    "links-2", "both", steps=120, judged=30, warm_up=30, batch=8, width=8, neighbours=1, seed=3
+    "links-2",
+    "both",
+    steps=120,
+    judged=30,
+    warm_up=30,
+    every=3,
+    batch=8,
+    width=8,
+    neighbours=1,
+    seed=3,
 )
 
 
@@ -99,7 +108,7 @@ def test_what_cannot_be_is_refused(whole: Path) -> None:
         train_sac(SMALL, whole)
     with pytest.raises(ValueError, match="`method` must be one of sac, policy, sample, both, got"):
         SacConfig("links-2", "ppo")
-    with pytest.raises(ValueError, match="`judged` must be a multiple of `every`, 2, got 31"):
+    with pytest.raises(ValueError, match="`judged` must be a multiple of `every`, 3, got 31"):
         replace(SMALL, judged=31)
     with pytest.raises(ValueError, match="`discount` must be at most 1, got 1.5"):
         replace(SMALL, discount=1.5)
