@@ -29,19 +29,19 @@ from cito.figures.sweeps import Table, swept
 
 BPTT = {"envs": (1, 4, 16, 64), "steps": 100_000}
 PPO = {"envs": (64, 128, 256, 512, 1024), "steps": 20_000_000}
-QUICK_BPTT = {"envs": (1, 4, 16, 64), "steps": 50_000}
-QUICK_PPO = {"envs": (64, 256, 1024), "steps": 600_000}
+QUICK_BPTT = {"envs": (1, 4, 16), "steps": 40_000}
+QUICK_PPO = {"envs": (64, 256), "steps": 300_000}
 LOOKS = {"bptt": style.FULL_CONE, "ppo": style.ADAPTIVE}
 LABELS = {"bptt": "BPTT, full-cone", "ppo": "PPO"}
-SNAPSHOTS = 12
+SNAPSHOTS, QUICK_SNAPSHOTS = 12, 6
 TARGET = 1.5  # mean cost of rollouts; a robot that stands pays about 3
 
 
 def settings(quick: bool) -> dict[str, Any]:
     """What a saved run depends on."""
     own = {"bptt": QUICK_BPTT, "ppo": QUICK_PPO} if quick else {"bptt": BPTT, "ppo": PPO}
-    seconds = 3.0 if quick else 10.0
-    made = {"figure": 9, "task": "trot", "seed": 0, "seconds": seconds, "snapshots": SNAPSHOTS}
+    seconds, snapshots = (3.0, QUICK_SNAPSHOTS) if quick else (10.0, SNAPSHOTS)
+    made = {"figure": 9, "task": "trot", "seed": 0, "seconds": seconds, "snapshots": snapshots}
     return made | own
 
 

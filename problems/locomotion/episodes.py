@@ -22,8 +22,9 @@ class Episode(NamedTuple):
 
 
 def draw_commands(task: LocomotionTask, count: int, random: np.random.Generator) -> Array:
-    """Uniform in the task's range, some of them zero: (count, 3) [m/s, rad/s]."""
-    command = random.uniform(task.command_low, task.command_high, (count, 3))
+    """Uniform in the task's range with its margin, some zero: (count, 3) [m/s, rad/s]."""
+    low, high, margin = task.command_low, task.command_high, task.command_margin
+    command = random.uniform(np.subtract(low, margin), np.add(high, margin), (count, 3))
     command[random.random(count) < task.stand_share] = 0.0
     return command
 

@@ -115,7 +115,8 @@ def roll_out(
 
 def grid(task: LocomotionTask, friction: tuple[float, float]) -> tuple[Array, Array]:
     """Commands (B, 3), one of them zero, and frictions (B,) of all pairs; always the same."""
-    commands = draw_commands(replace(task, stand_share=0.0), COMMANDS, np.random.default_rng(2026))
+    moving = replace(task, stand_share=0.0, command_margin=0.0)
+    commands = draw_commands(moving, COMMANDS, np.random.default_rng(2026))
     commands[0] = 0.0
     mu = np.linspace(*friction, FRICTIONS)
     return np.repeat(commands, FRICTIONS, axis=0), np.tile(mu, COMMANDS)

@@ -7,6 +7,7 @@ import pytest
 
 from cito.dynamics.gradients import Exact
 from cito.problems.locomotion import LocomotionEnvironment, NotFinite, locomotion_task
+from cito.problems.locomotion.episodes import draw_commands
 
 RANDOM = {
     "base_mass": (0.8, 1.2),
@@ -124,3 +125,13 @@ def test_a_wrong_task_is_refused() -> None:
     with pytest.raises(ValueError, match="`observation_noise` must name"):
         task = locomotion_task("trot").with_randomization(observation_noise={"smell": 1.0})
         LocomotionEnvironment(replace(task), 1)
+
+
+def test_robots_learn_beyond_the_range_of_commands() -> None:
+    task = locomotion_task("gait-free", command_margin=0.2, stand_share=0.0)
+    command = draw_commands(task, 4000, np.random.default_rng(0))
+    low, high = np.array(task.command_low), np.array(task.command_high)
+    assert np.allclose(command.min(axis=0), low - 0.2, atol=0.01)
+    assert np.allclose(command.max(axis=0), high + 0.2, atol=0.01)
+    with pytest.raises(ValueError, match="`command_margin` must"):
+        locomotion_task("gait-free", command_margin=-0.1)

@@ -1,5 +1,7 @@
 """What is counted of rollouts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,8 @@ def test_the_grid_is_that_of_the_task() -> None:
     assert command.shape == (225, 3) and mu.min() == 0.6 and mu.max() == 1.0
     assert (command >= TASK.command_low).all() and (command <= TASK.command_high).all()
     assert len({(*c, m) for c, m in zip(command, mu)}) == 225
+    wider, _ = grid(replace(TASK, command_margin=0.5), TASK.randomization.friction)
+    assert np.array_equal(wider, command)
 
 
 def test_a_policy_that_stands_is_rolled_out() -> None:

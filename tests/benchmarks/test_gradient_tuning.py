@@ -1,0 +1,48 @@
+"""The search over settings of learning: fair, and it takes the best."""
+
+from typing import Any
+
+import pytest
+
+from cito.benchmarks import gradient_tuning
+from cito.benchmarks.gradient_tuning import GRADIENTS, TUNED, config, grid, rows, summarize, tables
+from cito.solvers.learning.training import ALGORITHMS, TrainingConfig
+
+
+def test_each_gradient_has_the_same_budget() -> None:
+    tried = {gradient: list(grid(gradient)) for gradient in GRADIENTS}
+    assert {len(settings) for settings in tried.values()} == {8}
+    assert gradient_tuning.total(False) == 24
+    assert all(TUNED[gradient] in tried[gradient] for gradient in GRADIENTS)
+
+
+@pytest.mark.parametrize(("task", "rate"), [("trot", 8e-3), ("gait-free", 5e-3)])
+def test_settings_reach_the_learner(task: str, rate: float) -> None:
+    made = config(task, "exact", {"rate": 0.5, "clip": 4.0})
+    learner: Any = ALGORITHMS["bptt"](TrainingConfig(**made, envs=1))
+    assert learner.settings.rate == 0.5 * rate and learner.settings.clip == 4.0
+    made = config(task, "full-cone", {"rate": 2.0, "rho": 0.1})
+    learner = ALGORITHMS["bptt"](TrainingConfig(**made, envs=1))
+    assert learner.settings.gradient.rho == 0.1 and learner.settings.clip == 1.0
+
+
+def test_the_best_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Costs are least at the third of the rates, but there all fall with the first rho or clip."""
+
+    def outcome(experiment: Any) -> dict[str, float | None]:
+        made = TrainingConfig(**experiment["config"])
+        rate = made.settings["rate"] / 8e-3
+        falls = rate == 1 and (made.rho == 0.01 or made.settings.get("clip") == 1)
+        cost = None if falls else 1 + (rate - 1) ** 2 + made.rho
+        norms = {"gradient_norm": 1.0, "gradient_norm_p95": 2.0}
+        return {"cost": cost, "fall_rate": 1.0 * falls, **norms}
+
+    monkeypatch.setattr(gradient_tuning, "outcome", outcome)
+    found = list(rows(False))
+    assert summarize(found) == {
+        "exact": {"rate": 1.0, "clip": 4.0},
+        "signorini": {"rate": 1.0, "rho": 0.1},
+        "full-cone": {"rate": 1.0, "rho": 0.1},
+    }
+    [(headers, cells)] = tables(found)
+    assert len(cells) == 24 and {len(row) for row in cells} == {len(headers)}
