@@ -45,8 +45,8 @@ GAIT_FREE_WEIGHTS = COST_WEIGHTS | {
     "velocity_xy": 20.0,
     "yaw_rate": 10.0,
 }
-# On the legs of one side a robot sways the less the nearer its feet are to the middle and the sooner
-# the other side follows: feet may go below the body.
+# On the legs of one side a robot sways less with its feet near the middle, and if the other side
+# follows soon: feet may go below the body, and steps are short.
 PACE_WEIGHTS = COST_WEIGHTS | {"foot_y": 0.0, "hip_roll": 0.2}
 KNEE_ROOM = 0.08  # of a knee's axis above the ground, less is punished [m]
 Range = tuple[float, float]
