@@ -29,8 +29,7 @@ def test_settings_reach_the_learner(task: str, rate: float) -> None:
 def test_the_best_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Costs are least at the third of the rates, but there all fall with the first rho or clip."""
 
-    def outcome(experiment: Any) -> dict[str, float | None]:
-        made = TrainingConfig(**experiment["config"])
+    def outcome(made: TrainingConfig) -> dict[str, float | None]:
         rate = made.settings["rate"] / 8e-3
         falls = rate == 1 and (made.rho == 0.01 or made.settings.get("clip") == 1)
         cost = None if falls else 1 + (rate - 1) ** 2 + made.rho
@@ -44,5 +43,13 @@ def test_the_best_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         "signorini": {"rate": 1.0, "rho": 0.1},
         "full-cone": {"rate": 1.0, "rho": 0.1},
     }
+    assert all(row["cost"] is None or row["cost"] > 1 for row in found)
     [(headers, cells)] = tables(found)
     assert len(cells) == 24 and {len(row) for row in cells} == {len(headers)}
+
+
+def test_a_training_is_measured() -> None:
+    made = TrainingConfig("trot", envs=2, steps=96, threads=1, settings={"hidden": [8]})
+    found = gradient_tuning.outcome(made)
+    assert 0 < found["gradient_norm"] <= found["gradient_norm_p95"]
+    assert found["cost"] > 0 and 0 <= found["fall_rate"] <= 1
