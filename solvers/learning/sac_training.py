@@ -22,7 +22,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ImportError as error:
+    raise ImportError("SAC needs Stable-Baselines3: pip install cito[rl]") from error
 
 from cito.dynamics.types import Array, positive, whole_number
 from cito.problems.episodic import EpisodicTask, episodic_task

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import torch
-from gymnasium import spaces
 
 try:
+    import torch
+    from gymnasium import spaces
     from stable_baselines3 import SAC
     from stable_baselines3.common.buffers import ReplayBuffer
     from stable_baselines3.common.logger import Logger

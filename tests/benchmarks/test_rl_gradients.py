@@ -1,12 +1,15 @@
 """What the benchmark counts, and one tiny run of it."""
 
+import json
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 
 from cito.benchmarks import rl_gradients
 from cito.benchmarks.rl_gradients import Size, measured, samples_to, summarize, tables
+from cito.cli import main
 
 STEPS = np.arange(100.0, 700.0, 100.0)
 
@@ -49,13 +52,21 @@ def test_medians_are_over_seeds_and_never_is_beyond_every_number() -> None:
     assert cells[2][2:4] == ["never", ""] and len(headers) == 6
 
 
-def test_a_run_is_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_made_once_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("stable_baselines3")
     small = {"steps": 60, "judged": 20, "warm_up": 20, "batch": 4, "width": 4}
     monkeypatch.setattr(rl_gradients, "QUICK", Size(("links-1",), 1, small))
     monkeypatch.setattr(rl_gradients, "METHODS", ("sac", "policy"))
-    rows = list(rl_gradients.rows(True, tmp_path))
+    found = []
+    for _ in range(2):
+        with joblib.parallel_config(backend="sequential"):
+            command = ["bench", "rl-gradients", "--quick", "--json", "--out", str(tmp_path)]
+            assert main(command) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    rows = found[0]["rows"]
     assert [row["name"] for row in rows] == ["links-1/sac", "links-1/policy"]
     assert [row["simulated"] for row in rows] == [60, 60 + 40 * 4]
-    assert rl_gradients.total(True) == 2
-    assert list(rl_gradients.rows(True, tmp_path)) == rows  # seconds, too: read, not run
+    assert rl_gradients.total(True) == 2 and found[0]["summary"]["links-1/policy"]["seeds"] == 1
+    assert found[0] == found[1]  # seconds, too: read, not run
