@@ -139,6 +139,7 @@ def measured(
             "final_return": found["final_return"],
             "baseline_return": level,
             "samples": samples if np.isfinite(samples) else None,
+            "steps": found["steps"][-1],
             "simulated": found["simulated"],
             "seconds": found["seconds"],
         }
@@ -156,7 +157,8 @@ def run(quick: bool) -> list[dict[str, Any]]:
 
 
 def summarize(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Medians over seeds by name; `of_baseline`: samples over those of the plain learner.
+    """Medians over seeds by name; `of_baseline`: samples over those in which the plain learner was
+    there first; `of_all`: over all that it had.
 
     None stands for samples that were not enough.
     """
@@ -166,11 +168,13 @@ def summarize(rows: list[dict[str, Any]]) -> dict[str, Any]:
         own = [row for row in rows if row["name"] == name]
         samples = median_samples(own)
         base = [r for r in rows if r["name"] == f"{name.split('/')[0]}/{BASELINE}"]
-        ratio = samples / median_samples(base) if base else np.inf
+        first = median_samples(base) if base else np.inf
+        compared = np.isfinite(samples) and np.isfinite(first)
         summary[name] = {
             "final_return": float(np.median([row["final_return"] for row in own])),
             "samples": samples if np.isfinite(samples) else None,
-            "of_baseline": float(ratio) if np.isfinite(ratio) else None,
+            "of_baseline": samples / first if compared else None,
+            "of_all": samples / own[0]["steps"] if np.isfinite(samples) else None,
             "simulated": float(np.median([row["simulated"] for row in own])),
             "seconds": float(np.median([row["seconds"] for row in own])),
             "seeds": len(own),
@@ -185,13 +189,14 @@ def median_samples(rows: list[dict[str, Any]]) -> float:
 
 def tables(rows: list[dict[str, Any]]) -> list[tuple[list[str], list[list[Any]]]]:
     """Medians over seeds."""
-    headers = ["task/method", "final return", "samples", "of sac's", "simulated", "seconds"]
+    headers = ["task/method", "final return", "samples", "of sac's first", "of all"]
+    headers += ["simulated", "seconds"]
     cells = [
         [
             name,
             f"{m['final_return']:.1f}",
             "never" if m["samples"] is None else f"{m['samples']:.0f}",
-            "" if m["of_baseline"] is None else f"{m['of_baseline']:.2f}",
+            *("" if m[k] is None else f"{m[k]:.2f}" for k in ("of_baseline", "of_all")),
             f"{m['simulated']:.0f}",
             f"{m['seconds']:.0f}",
         ]

@@ -42,14 +42,14 @@ def test_medians_are_over_seeds_and_never_is_beyond_every_number() -> None:
     summary = summarize(rows)
     assert summary["links-1/sac"]["of_baseline"] == 1
     assert summary["links-1/policy"] == {
-        "final_return": -3, "samples": 300, "of_baseline": 0.5, "simulated": 600, "seconds": 1,
-        "seeds": 3,
+        "final_return": -3, "samples": 300, "of_baseline": 0.5, "of_all": 0.5, "simulated": 600,
+        "seconds": 1, "seeds": 3,
     }  # fmt: skip
     assert summary["links-1/sample"]["samples"] is None
     assert summary["links-1/sample"]["of_baseline"] is None
     [(headers, cells)] = tables(rows)
-    assert cells[1] == ["links-1/policy", "-3.0", "300", "0.50", "600", "1"]
-    assert cells[2][2:4] == ["never", ""] and len(headers) == 6
+    assert cells[1] == ["links-1/policy", "-3.0", "300", "0.50", "0.50", "600", "1"]
+    assert cells[2][2:5] == ["never", "", ""] and len(headers) == 7
 
 
 def test_a_run_is_made_once_and_kept(
