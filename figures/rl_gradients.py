@@ -83,7 +83,6 @@ def draw(path: Path, out: Path) -> Path:
 def _curves(axes: Axes, table: Table) -> None:
     """One task."""
     level = baseline_return(list(table.where(method=BASELINE).numbers("final_return")))
-    axes.axhline(level, color="#808080", linestyle=":", linewidth=1.1, label="its final return")
     for method in table.values("method"):
         own, look = table.where(method=method), LOOKS[method]
         steps, returns = own.numbers("steps"), own.numbers("returns")
@@ -101,6 +100,8 @@ def _curves(axes: Axes, table: Table) -> None:
                 samples, 0.03, look.marker, color=look.color, markersize=6, clip_on=False,
                 transform=axes.get_xaxis_transform(),
             )  # fmt: skip
+    end = "soft actor-critic in the end"
+    axes.axhline(level, color="#808080", linestyle=":", linewidth=1.1, label=end, zorder=1)
     axes.set_xlim(0, table.numbers("steps").max())
     axes.grid(True, axis="y")
 
