@@ -91,12 +91,14 @@ class Rear:
 
     Args:
         pitch: [rad].
-        lever: from the base's origin back to the hips of the hind legs [m].
+        back: how far the base moves over the hind feet [m].
+        lever: from the base's origin back to the hips of the hind legs, whose height stays [m].
         rise_time: of going up, and of coming down [s]; hold: between both [s].
         rest: before it begins [s].
     """
 
     pitch: float
+    back: float
     lever: float
     rise_time: float
     hold: float
@@ -122,7 +124,7 @@ class Rear:
         back, up = np.clip(tau / 0.6, 0.0, 1.0), np.clip((tau - 0.4) / 0.6, 0.0, 1.0)
         back, up = (s * s * (3 - 2 * s) for s in (back, up))
         pitch, rise = up * self.pitch, self.lever * np.sin(up * self.pitch)
-        return Offsets(np.stack([-self.lever * back, 0 * up, rise], axis=1), 0 * up, pitch)
+        return Offsets(np.stack([-self.back * back, 0 * up, rise], axis=1), 0 * up, pitch)
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,12 @@ def tilted_posture(
     joints = Parts.of_system("robot", robot).joints("robot", None)
     limits = robot.joint_limits[[robot.joints.index(name) for name in robot.actuated]]
     q = robot.stance.copy()
-    wanted, still = _feet(robot, q), np.zeros(robot.native.nv)
+    wanted, still = foot_places(robot, q).ravel(), np.zeros(robot.native.nv)
     q[:3] += shift
     q[joints.q] = q[joints.q] if start is None else start
     q[3:7] = orientation
     for _ in range(STEPS):
-        e = wanted - _feet(robot, q)
+        e = wanted - foot_places(robot, q).ravel()
         slope = _native.system_terms(robot.native, None, q, still)[3][: e.size, joints.v]
         H = slope.T @ slope + DAMPING * np.eye(len(joints.q))
         step = np.linalg.solve(H, slope.T @ e)
@@ -45,12 +45,21 @@ def tilted_posture(
     return q[joints.q]
 
 
-def _feet(robot: Robot, q: Array) -> Array:
-    """Centres of the feet (3 nf,) in the world [m]."""
+def foot_places(robot: Robot, q: Array) -> Array:
+    """Centres of the feet (nf, 3) in the world [m], in the order of the robot's feet."""
     poses = body_poses(robot.system.bodies, q)
-    feet = [c for c in robot.contacts if c.name in robot.feet]
-    places = [poses[c.body].position + poses[c.body].rotation @ c.position for c in feet]
-    return np.concatenate(places)
+    contacts = {c.name: c for c in robot.contacts}
+    feet = [contacts[name] for name in robot.feet]
+    return np.array([poses[c.body].position + poses[c.body].rotation @ c.position for c in feet])
+
+
+def center_of_mass(robot: Robot, q: Array) -> Array:
+    """Of the whole robot in the configuration q (nq,), (3,) in the world [m]."""
+    poses = body_poses(robot.system.bodies, q)
+    bodies = [body for body in robot.system.bodies if body.mass > 0]
+    places = [poses[b.name].position + poses[b.name].rotation @ b.com for b in bodies]
+    place: Array = np.average(places, axis=0, weights=[b.mass for b in bodies])
+    return place
 
 
 def with_bent_knees(robot: Robot, drop: float = 0.025) -> Robot:

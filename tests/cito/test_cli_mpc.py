@@ -75,6 +75,13 @@ def test_plans_faster_than_the_time_step_and_late_ones_keep_a_robot_up(capsys):
         assert row["tracking_error"] < 0.03 and row["missed_deadlines"] == 0
 
 
+def test_a_quadruped_rears_in_a_world_that_is_not_its_model(capsys):
+    given = ("rear", "--robot", "mujoco", "--lockstep", "--duration", "2.7")
+    status, row = outcome(capsys, *given, "--set", "hold=0.3", "--set", "rise_time=0.7")
+    assert status == 0 and not row["fell"] and row["other_contacts"] == 0
+    assert row["tracking_error"] < 0.08 and row["orientation_error"] < 0.2
+
+
 def test_the_delay_is_less_than_the_time_between_two_plans():
     for arguments, delay in (
         (["stand"], 0.0),

