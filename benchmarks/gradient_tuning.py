@@ -26,7 +26,7 @@ from cito.solvers.learning.evaluation import roll_out, scores
 from cito.solvers.learning.training import ALGORITHMS, RHO, TrainingConfig
 
 Row = dict[str, Any]
-RATES = (0.25, 0.5, 1.0, 2.0)  # of the task's rate
+RATES = (0.5, 1.0, 2.0)  # of the task's rate
 RHOS = (0.01, 0.1)  # [J]
 CLIPS = (1.0, 4.0)
 STEPS, SECONDS, SEED, FALL = 40_000, 2.0, 1000, 10.0
@@ -34,9 +34,9 @@ QUICK_STEPS, QUICK_RATES = 10_000, (0.5, 1.0)
 GRADIENTS = ("exact", "signorini", "full-cone")
 # What `cito bench gradient-tuning` found.
 TUNED: dict[str, dict[str, float]] = {
-    "exact": {"rate": 1.0, "clip": 1.0},
-    "signorini": {"rate": 1.0, "rho": 0.1},
-    "full-cone": {"rate": 1.0, "rho": 0.1},
+    "exact": {"rate": 1.0, "clip": 4.0},
+    "signorini": {"rate": 2.0, "rho": 0.1},
+    "full-cone": {"rate": 1.0, "rho": 0.01},
 }
 WIDTHS = (10, 6, 6, 6, 8, 8, 8, 14, 14)
 
