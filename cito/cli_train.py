@@ -18,16 +18,15 @@ from rich.progress import (
 from cito.cli_output import console, print_json, print_table
 from cito.solvers.learning.evaluation import evaluate
 from cito.solvers.learning.settings import assignments
-from cito.solvers.learning.training import Learner, TrainingConfig, load_policy, train
+from cito.solvers.learning.training import STEPS, Learner, TrainingConfig, load_policy, train
 
 FIGURES = ("fall_rate", "velocity_rmse", "yaw_rate_rmse", "cost", "gait_phase", "rollouts")
-DEFAULT_STEPS = {"gait-free": 160_000, "gait-free-slippery": 160_000}
 PPO_STEPS, PPO_ENVS = 5_000_000, 256
 
 
 def run_training(arguments: argparse.Namespace) -> int:
     """Train, or go on with a training."""
-    steps, envs = DEFAULT_STEPS.get(arguments.task, 100_000), arguments.envs
+    steps, envs = STEPS.get(arguments.task, STEPS["trot"]), arguments.envs
     if arguments.algorithm == "ppo":
         steps, envs = PPO_STEPS, envs or PPO_ENVS
     given = {

@@ -29,12 +29,12 @@ from cito.dynamics.types import Array
 from cito.figures import runs, style
 from cito.figures.sweeps import Table, swept
 from cito.problems.locomotion import locomotion_task
+from cito.solvers.learning.training import STEPS
 
 GRADIENTS = ("exact", "signorini", "full-cone")
 TASKS = ("trot", "pace", "gait-free", "gait-free-slippery")
 FULL = {"tasks": TASKS, "seeds": 10, "share": 1.0, "seconds": 10.0}
 QUICK = {"tasks": ("trot", "gait-free-slippery"), "seeds": 3, "share": 0.5, "seconds": 3.0}
-STEPS = {"trot": 100_000, "pace": 100_000, "gait-free": 160_000, "gait-free-slippery": 160_000}
 
 
 def settings(quick: bool) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from cito.solvers.learning.settings import changed
 
 SAVE_EVERY = 10  # updates between checkpoints
 TAIL = 10  # updates whose mean is the final cost
+STEPS = {"trot": 100_000, "pace": 160_000, "gait-free": 160_000, "gait-free-slippery": 160_000}
 RHO = 0.05  # of relaxed contact gradients [J]; 0.001 to 0.5 train alike
 
 
