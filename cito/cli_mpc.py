@@ -43,6 +43,11 @@ def mpc(arguments: argparse.Namespace) -> int:
     task = task_name(arguments.task)
     own, pull = split_pull(arguments.set)
     problem = api.make(task, **task_parameters(task, own))
+    if not isinstance(getattr(problem.dynamics, "system", None), Robot):
+        raise ValueError(
+            f"task {task!r} is not about a robot, and `cito mpc` drives one; "
+            f"`cito solve {task}` solves it, cito.MPC in Python again and again"
+        )
     robot = robot_of(problem)
     solver_rate = arguments.rate or 1 / problem.dynamics.time_step
     controller = MPC(

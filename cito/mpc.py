@@ -30,7 +30,7 @@ from cito.dynamics.robot import Robot
 from cito.dynamics.types import Array, as_vector, duration, positive, whole_number
 from cito.plan import Hold, Plan
 from cito.problems.objective import Objective
-from cito.problems.problem import Problem, as_problem
+from cito.problems.problem import Leashed, Problem, as_problem
 from cito.solvers.adaptive import typical_speed
 from cito.solvers.search import Iterate, Neighbourhood, Policy, closed_loop, roll_out
 
@@ -120,6 +120,7 @@ class MPC:
         self.plan: Plan | None = None
         self._followed: Plan | None = None  # the last plan, before it was polished
         self.last: Update | None = None
+        self._relief: Array | None = None  # of a reference that ran ahead
         self._level = self._calm = 0
         self._gradients = self._given
 
@@ -134,8 +135,9 @@ class MPC:
         """
         deadline = np.inf if self.plan is None else self._clock() + self.budget
         apply_time = float(t) + self.delay
-        problem, objective = self._posed(t, apply_time)
-        start = self._predicted(t, as_vector("x", x, self.dynamics.nx))
+        measured = as_vector("x", x, self.dynamics.nx)
+        problem, objective = self._posed(t, measured, apply_time)
+        start = self._predicted(t, measured)
         problem = problem.started_at(start)
         warm = self._warm_start(apply_time, problem, objective)
         if warm is None:
@@ -189,13 +191,15 @@ class MPC:
         self.last = Update(status, done, warm[0].cost, best.cost, name)
         return best, feedback
 
-    def _posed(self, t: float, apply_time: float) -> tuple[Problem, Objective]:
+    def _posed(self, t: float, x: Array, apply_time: float) -> tuple[Problem, Objective]:
         """The problem at time t, its costs seen from `apply_time`, and its objective, which is kept
-        while both stay."""
+        while both stay. A reference on a leash does not run away from x."""
         base = as_problem(self._target(float(t)) if callable(self._target) else self._target)
         if base.horizon != self.horizon or base.dynamics is not self.dynamics:
             raise ValueError("`problem` must keep its dynamics and its horizon")
-        posed = base.seen_from(apply_time)
+        if isinstance(base.costs_at, Leashed):
+            self._relief = base.costs_at.relieved(float(t), x, self._relief)
+        posed = base.seen_from(apply_time, self._relief)
         if self._objective is None or self._objective[0].costs is not posed.costs:
             self._objective = posed, Objective(posed)
         return self._objective

@@ -274,6 +274,22 @@ def base_poses(robot: Robot, command: Command, times: Array) -> BasePoses:
     return BasePoses(position, orientation, linear, angular, pitch, offset[:, 2] + rise[:, 2])
 
 
+def carried(poses: BasePoses, motion: Array) -> BasePoses:
+    """The poses after a motion of the plane (3,): a turn by its third entry [rad] about the world's
+    origin, then a shift by the others [m]."""
+    x, y, angle = motion
+    c, s = np.cos(angle), np.sin(angle)
+    R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    h, w = np.sin(angle / 2), np.cos(angle / 2)
+    turn = np.array([[w, -h, 0.0, 0.0], [h, w, 0.0, 0.0], [0.0, 0.0, w, h], [0.0, 0.0, -h, w]])
+    return poses._replace(
+        position=poses.position @ R.T + np.array([x, y, 0.0]),
+        orientation=poses.orientation @ turn.T,  # the product of the turn's quaternion and theirs
+        linear=poses.linear @ R.T,
+        angular=poses.angular @ R.T,
+    )
+
+
 def raised(robot: Robot, pitch: Array) -> Array:
     """How much the base rises while it pitches (m,) [m]: so much that no hip comes too low."""
     root = robot.system.bodies[0].name

@@ -10,14 +10,17 @@ from functools import cached_property
 
 import numpy as np
 
+from cito.dynamics.conversions import rotation_matrix
 from cito.dynamics.robot import Robot
 from cito.dynamics.types import Array
 from cito.problems.base_motion import (
     BasePoses,
     Command,
+    Drive,
     Reach,
     Rear,
     base_poses,
+    carried,
     product,
     raised,
     turned,
@@ -36,6 +39,7 @@ from cito.problems.robot_costs import (
 from cito.problems.robot_parts import Parts
 from cito.problems.robot_size import RobotSize
 
+LEASH, TURN_LEASH = 0.2, 0.4  # of a velocity's reference, for a robot of the Go2's size [m], [rad]
 ALONG_AXES = np.array([1.0, 1.0, 2.0])  # how the position's weight is shared among x, y, z
 
 
@@ -83,8 +87,13 @@ class MovingBase:
     weights: Weights = field(default_factory=Weights)
     extra: tuple[CostTerm, ...] = ()
 
-    def __call__(self, t: float) -> tuple[CostTerm, ...]:
-        """The terms seen from time t [s]; from the command's end on the same object."""
+    def __call__(self, t: float, relief: Array | None = None) -> tuple[CostTerm, ...]:
+        """The terms seen from time t [s]; from the command's end on the same object.
+
+        relief: what `relieved` returned.
+        """
+        if relief is not None:
+            return self._seen_from(t, relief)
         if t >= self.command.end:
             return self._last
         return self._first if t <= 0 else self._seen_from(t)
@@ -97,10 +106,39 @@ class MovingBase:
         """Where the base shall be at time t [s]."""
         return base_poses(self.robot, self.command, np.array([t]))
 
-    def _seen_from(self, t: float) -> tuple[CostTerm, ...]:
+    def relieved(self, t: float, x: Array, relief: Array | None) -> Array | None:
+        """The relief (3,) after which the reference of a velocity is not farther from the robot
+        than a leash: x, y [m] and yaw [rad] of the motion that carries it. A robot that was held or
+        pushed goes on from where it is; without that it would run after what it missed.
+
+        Args:
+            t: when the state was measured [s].
+            x: the state (nx,).
+            relief: the one so far; None: none, and none is returned as long as none is needed.
+        """
+        if not isinstance(self.command, Drive):
+            return None
+        known = np.zeros(3) if relief is None else relief
+        poses = carried(base_poses(self.robot, self.command, np.array([t])), known)
+        ahead = poses.position[0, :2] - x[:2]
+        heading = rotation_matrix(poses.orientation[0]) @ rotation_matrix(x[3:7]).T
+        turn = float(np.arctan2(heading[1, 0], heading[0, 0]))
+        way = float(np.linalg.norm(ahead))
+        leash = LEASH * RobotSize.of(self.robot).length
+        if way <= leash and abs(turn) <= TURN_LEASH:
+            return relief
+        # Turn the reference about where it is, then pull it in.
+        back = float(np.clip(turn, -TURN_LEASH, TURN_LEASH)) - turn
+        c, s = np.cos(back), np.sin(back)
+        R, place = np.array([[c, -s], [s, c]]), poses.position[0, :2]
+        moved = R @ (known[:2] - place) + place - max(1 - leash / max(way, leash), 0.0) * ahead
+        return np.append(moved, known[2] + back)
+
+    def _seen_from(self, t: float, relief: Array | None = None) -> tuple[CostTerm, ...]:
         w, size = self.weights, RobotSize.of(self.robot)
         times: Array = t + self.time_step * np.arange(self.horizon + 1, dtype=float)
         poses = base_poses(self.robot, self.command, times)
+        poses = poses if relief is None else carried(poses, relief)
 
         def pose(scale: float, knots: Knots) -> BasePose:
             return BasePose(

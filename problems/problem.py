@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +19,17 @@ from cito.dynamics.types import Array, as_array, as_limits, freeze, whole_number
 from cito.problems.costs import CostTerm, NativeCost, ResidualCost, active_knots
 
 MAX_HORIZON = 10**6  # beyond it there is a mistake, or no memory
+
+
+@runtime_checkable
+class Leashed(Protocol):
+    """Costs that move, and do not run away from a robot that does not come along."""
+
+    def __call__(self, t: float, relief: Array | None = None) -> tuple[CostTerm, ...]:
+        """The terms seen from time t [s], moved by a relief."""
+
+    def relieved(self, t: float, x: Array, relief: Array | None) -> Array | None:
+        """The relief after the state x (nx,) was measured at time t [s], from the one before."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,11 +87,17 @@ class Problem:
             raise ValueError("`costs` must weigh the controls: no ControlCost was given")
         freeze(self)
 
-    def seen_from(self, t: float) -> Problem:
-        """The problem whose knot 0 is at time t [s]; itself where nothing has moved."""
+    def seen_from(self, t: float, relief: Array | None = None) -> Problem:
+        """The problem whose knot 0 is at time t [s]; itself where nothing has moved.
+
+        relief: what a `Leashed` of its costs said.
+        """
         if self.costs_at is None:
             return self
-        costs = self.costs_at(float(t))
+        if relief is not None and isinstance(self.costs_at, Leashed):
+            costs = self.costs_at(float(t), relief)
+        else:
+            costs = self.costs_at(float(t))
         return self if costs is self.costs else self._with(costs=tuple(costs))
 
     def started_at(self, start: Array) -> Problem:

@@ -99,6 +99,7 @@ def test_the_delay_is_less_than_the_time_between_two_plans():
     ("arguments", "sentence"),
     [
         (["traverse"], "is not about a robot"),
+        (["cart-pole"], "`cito solve cart-pole` solves it, cito.MPC in Python again and again"),
         (["stand", "--robot", "atlas"], "--robot must be self or mujoco, got 'atlas'"),
         (["stand", "--set", "pull=1,2"], "--set pull must be 3 numbers"),
         (["stand", "--set", "pull=a,b,c"], "--set pull must be numbers separated by commas"),

@@ -9,7 +9,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import cito
-from cito.problems.base_motion import Drive, Given, Reach, base_poses, commanded
+from cito.plan import joint_hold
+from cito.problems.base_motion import Drive, Given, Reach, base_poses, carried, commanded
+from cito.problems.moving_base import LEASH, TURN_LEASH
 from cito.problems.posture import tilted_posture
 from cito.problems.robot_costs import BasePose, BaseVelocity
 from cito.problems.robot_size import RobotSize
@@ -84,6 +86,49 @@ def test_costs_are_seen_from_a_time_and_stay_the_same_object_at_the_end():
     np.testing.assert_array_equal(
         next(c for c in again(0.2) if isinstance(c, BasePose)).position, pose.position
     )
+
+
+def test_a_motion_carries_poses_and_their_velocities():
+    poses = base_poses(GO2, COMMANDS["drive"], np.array([0.4, 0.9]))
+    moved = carried(poses, np.array([0.3, -0.2, 0.7]))
+    turn = Rotation.from_euler("z", 0.7)
+    np.testing.assert_allclose(moved.position, turn.apply(poses.position) + [0.3, -0.2, 0])
+    apart = turn * Rotation.from_quat(poses.orientation)
+    assert (apart.inv() * Rotation.from_quat(moved.orientation)).magnitude().max() < 1e-9
+    np.testing.assert_allclose(moved.linear, turn.apply(poses.linear), atol=1e-12)
+    np.testing.assert_allclose(moved.angular, turn.apply(poses.angular), atol=1e-12)
+
+
+@pytest.mark.parametrize("velocity", [(0.4, 0.0, 0.0), (0.3, -0.1, 0.9), (0.0, 0.0, -1.0)])
+def test_the_reference_of_a_velocity_does_not_run_away_from_a_robot_that_is_held(velocity):
+    problem = cito.make("walk", velocity=velocity)
+    costs, x, relief = problem.costs_at, problem.start.copy(), None
+    assert costs.relieved(0.1, x, None) is None  # near enough: nothing to relieve
+    x[:2] = -0.3, 0.1  # pushed back
+    for t in np.arange(0.0, 4.0, 0.025):
+        relief = costs.relieved(t, x, relief)
+        pose, _, twist, _ = costs(t, relief)[:4]
+        ahead = Rotation.from_quat(pose.orientation[0]) * Rotation.from_quat(x[3:7]).inv()
+        assert np.linalg.norm(pose.position[0, :2] - x[:2]) <= LEASH + 1e-9
+        assert abs(ahead.as_rotvec()[2]) <= TURN_LEASH + 1e-9
+        speed = np.linalg.norm(twist.linear[0, :2])  # it does not run
+        assert speed <= np.hypot(*velocity[:2]) + 1e-6
+    held = costs(3.975, relief)[0].position[0]  # let go: from there, with the velocity
+    later = costs(3.975, relief)[0].position[20]
+    expected = np.hypot(*velocity[:2]) * 0.5 * np.sinc(velocity[2] * 0.5 / 2 / np.pi)
+    assert np.linalg.norm(later - held) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_controller_keeps_the_leash_and_forgets_it():
+    problem = cito.make("walk", velocity=(0.5, 0.0, 0.0), horizon=10)
+    hold = joint_hold(problem, problem.dynamics.system)
+    controller = cito.MPC(problem, iterations=1, first_iterations=2, hold=hold)
+    costs = [controller.update(t, problem.start).cost for t in np.arange(0.0, 3.0, 0.1)]
+    assert max(costs[20:]) < 1.1 * max(costs[8:15])  # without one it grows with the square of time
+    controller.reset()
+    assert controller.update(0.0, problem.start).cost == costs[0]
+    target = cito.make("base-pose", target=(3.0, 0.0, 0.0)).costs_at
+    assert target.relieved(5.0, problem.start, None) is None  # a place is to be reached
 
 
 def test_targets_may_be_functions_of_time():
