@@ -18,7 +18,7 @@ given. Equal calls return equal plans.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -37,13 +37,16 @@ from cito.solvers.search import Iterate, Neighbourhood, Policy, closed_loop, rol
 Target = Problem | Callable[[float], Problem]
 REGULARIZATIONS = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
 # Step sizes, in the blocks in which they are rolled out.
-STEP_SIZES = (np.ones(1), np.array([0.5, 0.25]), np.array([0.125, 0.0625, 0.03125]))
+# None shorter: where these fail the direction mostly is one that no hard rollout confirms, and the
+# next update starts from another state anyway.
+STEP_SIZES = (np.ones(1), np.array([0.5, 0.25]))
 PROMISE = 0.1  # share of the decrease expected of a step with which it is taken
 SMALL = 1e-4  # relative decrease of the cost below which a gradient brought nothing
 WIDTH = 1.65  # of 1, 1.25, 1.65 and 2 the best on the base poses of a Go2 [-]
 CALM = 0.05  # relative change of the cost between updates below which nothing goes on
 SETTLED = 10  # updates in a row after which a calm robot is taken to have come to rest
 UPHILL = 1.3  # times the best cost that a step may cost which is followed uphill
+SURPRISE = 1.2  # times the last plan's cost above which what is left of it meets competitors
 HOPE = 1e-3  # relative decrease without whose promise nothing is followed uphill
 
 
@@ -146,12 +149,13 @@ class MPC:
             self.last = Update(UpdateStatus.FAILED, 0, np.inf, self.plan.cost, "")
             return self.plan
         self._gradients = self._gradients or default_gradients(problem, warm[0])
-        iterate, feedback = self._descend(problem, objective, warm, deadline)
+        rests = self._calm >= SETTLED and not self._given
+        iterate, feedback = self._descend(problem, objective, warm, deadline, int(rests))
         before = np.inf if self._followed is None else self._followed.cost
         calm = abs(iterate.cost - before) <= CALM * abs(iterate.cost)
         self._calm = self._calm + 1 if calm else 0
         self._followed = self.plan = self._planned(apply_time, problem, iterate, feedback)
-        if self._calm >= SETTLED and not self._given and self._clock() < deadline:
+        if rests and calm and self._clock() < deadline:
             self._polish(Neighbourhood(problem, objective, iterate), apply_time)
         return self.plan
 
@@ -164,12 +168,18 @@ class MPC:
             self.last = self.last._replace(cost=self.plan.cost, gradient=step.gradient)
 
     def _descend(
-        self, problem: Problem, objective: Objective, warm: tuple[Iterate, Array], deadline: float
+        self,
+        problem: Problem,
+        objective: Objective,
+        warm: tuple[Iterate, Array],
+        deadline: float,
+        spared: int,
     ) -> tuple[Iterate, Array]:
-        """The best trajectory that the iterations find, and its gains; `last` tells how."""
+        """The best trajectory that the iterations but for those `spared` find, and its gains;
+        `last` tells how."""
         best, feedback = warm
         iterate, uphill = best, 0
-        count = self.iterations if self.plan is not None else self.first_iterations
+        count = self.first_iterations if self.plan is None else max(self.iterations - spared, 1)
         status, done, name = UpdateStatus.BUDGET, 0, ""
         while done < count and (not done or self._clock() < deadline):
             step = self._improve(Neighbourhood(problem, objective, iterate), self._gradients)
@@ -221,33 +231,40 @@ class MPC:
     def _warm_start(
         self, t: float, problem: Problem, objective: Objective
     ) -> tuple[Iterate, Array] | None:
-        """The cheapest closed-loop rollout of what is left of the plan, and its gains."""
-        candidates: list[tuple[Iterate, Array]] = []
-        if self._followed is not None:
-            for hold in (None,) if self.hold is None else (None, self.hold):
-                X, U, K, impulses = self._followed.shifted(max(t, self._followed.start_time), hold)
-                iterate = closed_loop(problem, objective, X, U, K, impulses)
-                candidates += [] if iterate is None else [(iterate, K)]
-        if self.hold is not None:
-            candidates += self._held(problem, objective, self.hold)
-        if not candidates:
+        """The cheapest closed-loop rollout of what is left of the plan, and its gains.
+
+        Its end is bridged by repeating the last control, which is nearly always best; the other
+        ways to go on are tried where that costs more than the plan foresaw.
+        """
+        foreseen = np.inf if self._followed is None else SURPRISE * self._followed.cost
+        best: tuple[Iterate, Array] | None = None
+        for X, U, K, impulses in self._ways_on(t):
+            iterate = closed_loop(problem, objective, X, U, K, impulses)
+            if iterate is not None and (best is None or iterate.cost < best[0].cost):
+                best = iterate, K
+            if best is not None and self._followed is not None and best[0].cost <= foreseen:
+                break
+        if best is None:
             assert problem.initial_controls is not None
             cold = roll_out(problem, objective, problem.initial_controls)
             K = np.zeros((self.horizon, self.dynamics.nu, self.dynamics.ndx))
-            candidates += [] if cold is None else [(cold, K)]
-        return min(candidates, key=lambda c: c[0].cost, default=None)
+            best = None if cold is None else (cold, K)
+        return best
 
-    def _held(
-        self, problem: Problem, objective: Objective, hold: Hold
-    ) -> list[tuple[Iterate, Array]]:
-        """Holding on from the first knot: for states that the plan did not foresee."""
-        N = self.horizon
-        X, U, K = (
-            np.tile(part, (count, *(1,) * np.ndim(part)))
-            for part, count in ((hold.state, N + 1), (hold.control, N), (hold.gains, N))
-        )
-        iterate = closed_loop(problem, objective, X, U, K)
-        return [] if iterate is None else [(iterate, K)]
+    def _ways_on(self, t: float) -> Iterator[tuple[Array, Array, Array, Array | None]]:
+        """States, controls, gains, impulses: the plan shifted to time t and bridged in each way,
+        then holding on from the first knot, for states that the plan did not foresee."""
+        plan = self._followed
+        if plan is not None:
+            for hold in (None,) if self.hold is None else (None, self.hold):
+                yield plan.shifted(max(t, plan.start_time), hold)
+        if self.hold is not None:
+            N, held = self.horizon, self.hold
+            X, U, K = (
+                np.tile(part, (count, *(1,) * np.ndim(part)))
+                for part, count in ((held.state, N + 1), (held.control, N), (held.gains, N))
+            )
+            yield X, U, K, None
 
     def _improve(self, neighbourhood: Neighbourhood, gradients: Sequence[Gradient]) -> _Step:
         """One DDP iteration under the first gradient that lowers the cost."""
