@@ -37,9 +37,10 @@ from cito.solvers.search import Iterate, Neighbourhood, Policy, closed_loop, rol
 Target = Problem | Callable[[float], Problem]
 REGULARIZATIONS = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
 # Step sizes, in the blocks in which they are rolled out.
-# None shorter: where these fail the direction mostly is one that no hard rollout confirms, and the
-# next update starts from another state anyway.
-STEP_SIZES = (np.ones(1), np.array([0.5, 0.25]))
+STEP_SIZES = (np.ones(1), np.array([0.5, 0.25]), np.array([0.125, 0.0625, 0.03125]))
+# The blocks tried where there is a plan: where these fail the direction mostly is one that no hard
+# rollout confirms, and the next update starts from another state anyway.
+FEW = 2
 PROMISE = 0.1  # share of the decrease expected of a step with which it is taken
 SMALL = 1e-4  # relative decrease of the cost below which a gradient brought nothing
 WIDTH = 1.65  # of 1, 1.25, 1.65 and 2 the best on the base poses of a Go2 [-]
@@ -288,7 +289,7 @@ class MPC:
     def _line_search(self, neighbourhood: Neighbourhood, policy: Policy, name: str) -> _Step:
         """The best rollout of the first block of step sizes that keeps the model's promise."""
         cost, best, full = neighbourhood.iterate.cost, None, None
-        for alphas in STEP_SIZES:
+        for alphas in STEP_SIZES if self.plan is None else STEP_SIZES[:FEW]:
             candidates = neighbourhood.forward(policy, alphas)
             full = candidates[0] if alphas[0] == 1.0 else full
             for candidate in candidates:

@@ -101,7 +101,7 @@ nb::tuple system_derivatives(const SystemHandle &h, Maybe<1> theta, In<1> q, In<
   const Arena kept = kernels.take_kept(s, arena);
   s.terms(s.self, data_or_null(theta), q.data(), v.data(), M, c, B, J, phi, kept);
   s.derivatives(s.self, data_or_null(theta), q.data(), v.data(), a.data(), u.data(), f.data(), w.data(), p[0], p[1],
-                p[2], p[3], p[4], p[5], p[6], kept, arena);
+                p[2], p[3], p[4], p[5], p[6], nullptr, kept, arena);
   return nb::make_tuple(o[0], o[1], o[2], o[3], o[4], o[5], o[6]);
 }
 
@@ -173,6 +173,7 @@ std::shared_ptr<Linearization> linearize(Model model, In<2> x, In<2> u, In<2> la
   std::copy_n(sigma.data(), sigma.size(), lin->sigma.data());
   std::copy_n(modes.data(), modes.size(), lin->mode.begin());
   const double *frozen = explicit_lambda ? explicit_lambda->data() : lin->lambda.data();
+  const bool whole = bool(explicit_lambda);
   const StepContext ctx = model->context();
   const int n = ctx.system->n;
   std::atomic<bool> ok{true};
@@ -180,7 +181,7 @@ std::shared_ptr<Linearization> linearize(Model model, In<2> x, In<2> u, In<2> la
     nb::gil_scoped_release release;
     parallel_for(lin->knots, threads, kernels.step_workspace(*ctx.system), [&](int k, Arena arena) {
       const LinearizedKnot knot = lin->knot(k);
-      if (!kernels.linearize(ctx, knot.x, knot.u, frozen + std::size_t(k) * n, knot, arena)) ok = false;
+      if (!kernels.linearize(ctx, knot.x, knot.u, frozen + std::size_t(k) * n, whole, knot, arena)) ok = false;
     });
   }
   if (!ok) throw nb::value_error("`states` hold a configuration whose mass matrix is not positive definite");
@@ -196,18 +197,13 @@ nb::object free_velocity(const Linearization &lin) {
 }
 
 // A_NN (K,nc) of the knots' contact problems.
-nb::object normal_compliance(const Linearization &lin) {
-  const System &s = lin.model->handle.system;
+nb::object normal_compliance(Linearization &lin) {
+  const StepContext ctx = lin.model->context();
+  const std::size_t K = lin.knots, nc = ctx.system->nc;
   double *a;
-  nb::object result = make_array<double>({std::size_t(lin.knots), std::size_t(s.nc)}, &a);
-  for (int k = 0; k < lin.knots; ++k)
-    for (int i = 0; i < s.nc; ++i) {
-      const std::size_t N = s.row[i] + s.dim[i] - 1, n = s.n, nv = s.nv;
-      for (std::size_t j = 0; j < nv; ++j) {
-        const double z = lin.Z.data()[(k * nv + j) * n + N];
-        a[std::size_t(k) * s.nc + i] += z * z;  // A = Z' Z
-      }
-    }
+  nb::object result = make_array<double>({K, nc}, &a);
+  parallel_for(int(K), 1, kernels.step_workspace(*ctx.system),
+               [&](int k, Arena arena) { kernels.normal_compliance(ctx, lin.knot(k), a + k * nc, arena); });
   return result;
 }
 

@@ -175,6 +175,13 @@ void lay_out_contacts(TreeStorage &s) {
   checked_size("contacts", n);
 }
 
+// m (g t)^2 [J], about as wide as a law that looks for contacts within t = 25 ms, a step of a plan.
+double energy_of_a_fall(const TreeStorage &s, double gravity) {
+  double mass = 0;
+  for (double m : s.mass) mass += m;
+  return mass * (gravity * 0.025) * (gravity * 0.025);
+}
+
 SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> axis, In<1> mass, In<2> com,
                          In<2> inertia, In<1> armature, In<1> damping, In<2> actuation, double gravity,
                          IntIn<1> point_body, In<2> point, In<1> radius, IntIn<1> shape_body,
@@ -239,7 +246,7 @@ SystemHandle tree_system(IntIn<1> parent, IntIn<1> type, In<2> placement, In<2> 
   y.support = s->row_support.data(), y.support_first = s->row_support_first.data();
   y.up = s->up.data(), y.curved = int(s->curved_first.size());
   y.curved_first = s->curved_first.data(), y.curved_size = s->curved_size.data();
-  y.limits = t.nl, y.guards = guards;
+  y.limits = t.nl, y.guards = guards, y.usual_rho = energy_of_a_fall(*s, gravity);
   take_forces_late(*s, slip_speed, y);
   y.terms = kernels.tree_terms, y.derivatives = kernels.tree_derivatives;
   y.transposed_derivatives = kernels.tree_transposed_derivatives;

@@ -39,6 +39,9 @@ enum GradientKind : int {
   grad_randomized_zeroth = 3, grad_randomized_first = 4, grad_bundled = 5
 };
 
+// Whether a mask of contacts (nc), null for all, has contact i.
+inline bool has(const unsigned char *mask, int i) { return !mask || mask[i]; }
+
 // A gradient is pure data; the core dispatches on kind.
 struct Gradient {
   int kind = grad_exact;
@@ -80,6 +83,7 @@ struct System {
   const int *support = nullptr, *support_first = nullptr;
   int limits = 0;                            // the last contacts are limits of joints: J_i has one entry, at the last of these
   int guards = 0;                            // contacts before those that shall not happen: a relaxed law sees them when near
+  double usual_rho = 0;                      // [J] relaxed laws are seldom wider: see linearize.inc
   int optional() const { return guards + limits; }
   int curved = -1;                           // q (+) dq is q + dq but for the joints with velocities
   const int *curved_first = nullptr, *curved_size = nullptr;  // curved_first[i] .. + curved_size[i] - 1, i < curved
@@ -91,11 +95,12 @@ struct System {
   //   r_q (nv,nv), r_v (nv,nv), Jw_q (n,nv), phi_q (nc,nv); tangent coordinates of q.
   // `kept` is the memory that `terms` had at the same theta, q, v, as it left it and as it stays.
   // If r_theta is not null also r_theta (nv,np), Jw_theta (n,np), phi_theta (nc,np), with the damping of joint_forces
-  // at w in place of v.
+  // at w in place of v. Contacts that are not in `mask` (nc) have no force and need no rows; null: all are in it.
   void (*derivatives)(const void *self, const double *theta, const double *q, const double *v,
                       const double *a, const double *u, const double *f, const double *w,
                       double *r_q, double *r_v, double *Jw_q, double *phi_q,
-                      double *r_theta, double *Jw_theta, double *phi_theta, Arena kept, Arena) = nullptr;
+                      double *r_theta, double *Jw_theta, double *phi_theta, const unsigned char *mask, Arena kept,
+                      Arena) = nullptr;
   // The same rows transposed, without forming them, for y (nv), z (n), zeta (nc); null: from the rows.
   //   g_q = r_q' y + Jw_q' z + phi_q' zeta,   g_v = r_v' y,   g_theta = r_theta' y + Jw_theta' z + phi_theta' zeta
   void (*transposed_derivatives)(const void *self, const double *theta, const double *q, const double *v,
@@ -161,6 +166,7 @@ struct LinearizedKnot {
   double *Z, *Y;    // L'^-1 J' with A = Z' Z, and M^-1 J' = L^-1 Z (nv,n)
   double *b;        // (n)
   double *D_q, *D_v;// of q+ = q (+) dq (nv,nv)
+  unsigned char *formed;  // (nc) whether sigma_z, Z and Y have the rows and columns of contact i
 
   static int width(const System &s) { return (2 * s.nv + s.nu + 3) & ~3; }
 };

@@ -67,7 +67,8 @@ struct Kernels {
   bool (*relaxed_step)(const StepContext &, const double *x, const double *u, const double *lambda_hard,
                        const double *sigma_hard, const int *mode, const Gradient &, double *x_next, double *lambda,
                        double *sigma, RelaxedInfo *, Arena);
-  bool (*linearize)(const StepContext &, const double *x, const double *u, const double *lambda,
+  // `whole`: with the rows of all contacts.
+  bool (*linearize)(const StepContext &, const double *x, const double *u, const double *lambda, bool whole,
                     const LinearizedKnot &, Arena);
   void (*transition)(const StepContext &, const LinearizedKnot &, const Gradient &, std::uint64_t knot, double *f_x,
                      double *f_u, RelaxedInfo *, Arena);
@@ -75,6 +76,7 @@ struct Kernels {
                           double *f_x, double *f_u, RelaxedInfo *, Arena);
   // Whether the law of the gradient sees each contact (nc) of the knot.
   void (*seen_contacts)(const StepContext &, const LinearizedKnot &, const Gradient &, bool *seen, Arena);
+  void (*normal_compliance)(const StepContext &, const LinearizedKnot &, double *A_NN, Arena);
   void (*contact_response)(const StepContext &, const LinearizedKnot &, const Gradient &, std::uint64_t knot,
                            double *lambda_x, double *lambda_u, double *sigma_x, double *sigma_u, Arena);
   double (*rollout)(const StepContext &, const RolloutInput &, double alpha, const double *start, const double *U,

@@ -36,7 +36,8 @@ struct LinearSystem {
 
   static void derivatives(const void *self, const double *theta, const double *, const double *, const double *a,
                           const double *, const double *, const double *, double *r_q, double *r_v, double *Jw_q,
-                          double *phi_q, double *r_theta, double *Jw_theta, double *phi_theta, Arena, Arena) {
+                          double *phi_q, double *r_theta, double *Jw_theta, double *phi_theta, const unsigned char *,
+                          Arena, Arena) {
     const auto &s = *static_cast<const LinearSystem *>(self);
     for (int i = 0; i < s.nv * s.nv; ++i) {
       r_q[i] = s.K[i];

@@ -104,7 +104,7 @@ struct SymbolicSystem {
   static void evaluate_derivatives(const void *self, const double *theta, const double *q, const double *v,
                                    const double *a, const double *u, const double *f, const double *w, double *r_q,
                                    double *r_v, double *Jw_q, double *phi_q, double *r_theta, double *Jw_theta,
-                                   double *phi_theta, Arena, Arena arena) {
+                                   double *phi_theta, const unsigned char *, Arena, Arena arena) {
     const auto &s = *static_cast<const SymbolicSystem *>(self);
     const double *arg[] = {s.parameters(theta, arena), q, v, a, u, f, w};
     double *res[] = {r_q, r_v, Jw_q, phi_q};

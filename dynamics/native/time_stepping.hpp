@@ -36,11 +36,13 @@ struct Linearization {
   int knots;
   Doubles x, u, lambda, sigma, v_z, sigma_z, Z, Y, b, D_q, D_v;
   std::vector<int> mode;
+  std::vector<unsigned char> formed;
 
   Linearization(std::shared_ptr<const TimeStepping> model_, int knots_) : model(std::move(model_)), knots(knots_) {
     const System &s = model->handle.system;
     const std::size_t K = knots, nv = s.nv, nu = s.nu, n = s.n, width = LinearizedKnot::width(s);
     x.resize(K * (s.nq + nv)), u.resize(K * nu), lambda.resize(K * n), sigma.resize(K * n), mode.resize(K * s.nc);
+    formed.resize(K * s.nc);
     v_z.resize(K * nv * width), sigma_z.resize(K * n * width);
     Z.resize(K * nv * n), Y.resize(K * nv * n), b.resize(K * n), D_q.resize(K * nv * nv), D_v.resize(K * nv * nv);
   }
@@ -51,7 +53,7 @@ struct Linearization {
     return {x.data() + i * (s.nq + nv), u.data() + i * nu, lambda.data() + i * n, sigma.data() + i * n,
             mode.data() + i * s.nc, v_z.data() + i * nv * width, sigma_z.data() + i * n * width,
             Z.data() + i * nv * n, Y.data() + i * nv * n,
-            b.data() + i * n, D_q.data() + i * nv * nv, D_v.data() + i * nv * nv};
+            b.data() + i * n, D_q.data() + i * nv * nv, D_v.data() + i * nv * nv, formed.data() + i * s.nc};
   }
 };
 

@@ -148,3 +148,25 @@ def test_a_limit_is_seen_or_not_whatever_friction_the_joint_has_at_its_speed():
         error, size = transition_error(dynamics, x, u, gradient)
         assert error < 1e-6 and size > 0.1
     assert 0.2 < np.mean(shares) < 0.9
+
+
+def test_a_law_wider_than_a_linearization_foresees_gets_all_that_it_sees():
+    """Its Jacobians are those of the step that is differentiated under this law from the start."""
+    robot = load_robot("go2", contacts=["trunk", "*_knee"], joint_limits=True)
+    dynamics = ContactDynamics(robot, H, MU)
+    rng = np.random.default_rng(3)
+    x = np.concatenate([robot.stance, np.zeros(18)])
+    controls = rng.normal(0, 5, (6, 12))
+    motion = dynamics.rollout(x, controls)
+    linearization, seen = dynamics.linearize(motion), []
+    for gradient in (FullCone(0.1), FullCone(500.0), Signorini(500.0), FullCone(0.1)):
+        seen.append(linearization.seen_contacts(gradient).sum())
+        shared = linearization.with_gradient(gradient)
+        alone = dynamics.transition(motion.states[:-1], motion.controls, gradient)
+        for a, b in zip(shared, alone):
+            np.testing.assert_allclose(a, b, atol=1e-9 * np.abs(b).max())
+    assert seen[0] == seen[3] < seen[1] == seen[2] == 6 * dynamics.nc
+    error, size = transition_error(dynamics, x, controls[0], Signorini(500.0))
+    assert error < 1e-6 and size > 0.1
+    margins = linearization.margins()
+    assert margins is not None and all(np.isfinite(part).all() for part in margins)
