@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from cito.dynamics.gradients import Exact, FullCone, Gradient, Signorini
 from cito.dynamics.types import Array
-from cito.mpc import STEP_SIZES as MPC_STEP_SIZES
+from cito.mpc_iteration import STEP_SIZES as MPC_STEP_SIZES
 from cito.problems.objective import Objective
 from cito.problems.problem import Problem
 from cito.problems.registry import make

@@ -25,30 +25,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cito.dynamics.gradients import Exact, FullCone, Gradient
-from cito.dynamics.robot import Robot
+from cito.dynamics.gradients import Exact, Gradient
 from cito.dynamics.types import Array, as_vector, duration, positive, whole_number
+from cito.mpc_gradients import as_gradients, default_gradients
+from cito.mpc_iteration import Iteration
 from cito.plan import Hold, Plan
 from cito.problems.objective import Objective
 from cito.problems.problem import Leashed, Problem, as_problem
-from cito.solvers.adaptive import typical_speed
-from cito.solvers.search import Iterate, Neighbourhood, Policy, closed_loop, roll_out
+from cito.solvers.search import Iterate, Neighbourhood, closed_loop, roll_out
 
 Target = Problem | Callable[[float], Problem]
-REGULARIZATIONS = (0.0, 1e-3, 1e-2, 1e-1, 1.0)
-# Step sizes, in the blocks in which they are rolled out.
-STEP_SIZES = (np.ones(1), np.array([0.5, 0.25]), np.array([0.125, 0.0625, 0.03125]))
-# The blocks tried where there is a plan: where these fail the direction mostly is one that no hard
-# rollout confirms, and the next update starts from another state anyway.
-FEW = 2
-PROMISE = 0.1  # share of the decrease expected of a step with which it is taken
-SMALL = 1e-4  # relative decrease of the cost below which a gradient brought nothing
-WIDTH = 1.65  # of 1, 1.25, 1.65 and 2 the best on the base poses of a Go2 [-]
 CALM = 0.05  # relative change of the cost between updates below which nothing goes on
 SETTLED = 10  # updates in a row after which a calm robot is taken to have come to rest
-UPHILL = 1.3  # times the best cost that a step may cost which is followed uphill
 SURPRISE = 1.2  # times the last plan's cost above which what is left of it meets competitors
-HOPE = 1e-3  # relative decrease without whose promise nothing is followed uphill
 
 
 class UpdateStatus(Enum):
@@ -114,7 +103,7 @@ class MPC:
         self.delay = positive("delay", delay, allow_zero=True)
         self.budget = duration("budget", budget)
         self.dynamics, self.horizon, self.hold = first.dynamics, first.horizon, hold
-        self._given = _as_gradients(gradient)
+        self._given = as_gradients(gradient)
         self._clock = clock
         self._objective: tuple[Problem, Objective] | None = None
         self.reset()
@@ -125,7 +114,8 @@ class MPC:
         self._followed: Plan | None = None  # the last plan, before it was polished
         self.last: Update | None = None
         self._relief: Array | None = None  # of a reference that ran ahead
-        self._level = self._calm = 0
+        self._calm = 0
+        self._iteration = Iteration()
         self._gradients = self._given
 
     def update(self, t: float, x: ArrayLike) -> Plan:
@@ -162,7 +152,7 @@ class MPC:
 
     def _polish(self, neighbourhood: Neighbourhood, t: float) -> None:
         """Put in force what one exact iteration makes of the plan, where that is better."""
-        step = self._improve(neighbourhood, (Exact(),))
+        step = self._iteration.improve(neighbourhood, (Exact(),), True)
         if step.better is not None and step.policy is not None and self.last is not None:
             feedback = step.policy.feedback
             self.plan = self._planned(t, neighbourhood.problem, step.better, feedback)
@@ -183,7 +173,9 @@ class MPC:
         count = self.first_iterations if self.plan is None else max(self.iterations - spared, 1)
         status, done, name = UpdateStatus.BUDGET, 0, ""
         while done < count and (not done or self._clock() < deadline):
-            step = self._improve(Neighbourhood(problem, objective, iterate), self._gradients)
+            step = self._iteration.improve(
+                Neighbourhood(problem, objective, iterate), self._gradients, self.plan is not None
+            )
             done += 1
             if iterate is best and step.policy is not None:
                 feedback = step.policy.feedback
@@ -267,38 +259,6 @@ class MPC:
             )
             yield X, U, K, None
 
-    def _improve(self, neighbourhood: Neighbourhood, gradients: Sequence[Gradient]) -> _Step:
-        """One DDP iteration under the first gradient that lowers the cost."""
-        cost = neighbourhood.iterate.cost
-        first: _Step | None = None
-        for gradient in gradients:
-            for level in range(self._level, len(REGULARIZATIONS)):
-                policy = neighbourhood.backward(gradient, REGULARIZATIONS[level])
-                if policy is None:
-                    continue
-                step = self._line_search(neighbourhood, policy, gradient.name)
-                first = first or step._replace(better=None)
-                if step.better is not None and cost - step.better.cost > SMALL * abs(cost):
-                    self._level = max(level - 1, 0)
-                    return step
-                if self.plan is not None:  # a first guess may be far off, a shifted plan is not
-                    break
-        self._level = 0
-        return first or _Step(None, None, None, "")
-
-    def _line_search(self, neighbourhood: Neighbourhood, policy: Policy, name: str) -> _Step:
-        """The best rollout of the first block of step sizes that keeps the model's promise."""
-        cost, best, full = neighbourhood.iterate.cost, None, None
-        for alphas in STEP_SIZES if self.plan is None else STEP_SIZES[:FEW]:
-            candidates = neighbourhood.forward(policy, alphas)
-            full = candidates[0] if alphas[0] == 1.0 else full
-            for candidate in candidates:
-                if candidate is not None and (best is None or candidate.cost < best.cost):
-                    best = candidate
-            if best is not None and cost - best.cost >= PROMISE * alphas[-1] * -policy.expected:
-                break
-        return _Step(best, full, policy, name)
-
     def _planned(self, t: float, problem: Problem, iterate: Iterate, feedback: Array) -> Plan:
         rollout = iterate.rollout
         return Plan(
@@ -313,51 +273,3 @@ class MPC:
             problem.control_lower,
             problem.control_upper,
         )
-
-
-def default_gradients(problem: Problem, iterate: Iterate) -> tuple[Gradient, ...]:
-    """One wide full-cone kernel, about as wide as the energy of a step of free fall:
-
-        rho = WIDTH m (g h)^2 / number of feet      of a robot,
-        rho_i = v_ref^2 / A_NN,i              of any other system, v_ref the speed of its contacts
-
-    No narrower one after it while the robot moves: where the wide kernel sees a way that no hard
-    rollout of this update confirms, the exact gradient would settle in the nearest local optimum (a
-    robot that leans instead of stepping), and the next update would find it there.
-    """
-    dynamics = problem.dynamics
-    free_velocity = dynamics.linearize(iterate.rollout).free_velocity
-    if free_velocity.size == 0:
-        return (Exact(),)
-    robot = getattr(dynamics, "system", None)
-    feet = getattr(robot, "feet", ())
-    if isinstance(robot, Robot) and feet and robot.system.gravity > 0:
-        tree = robot.system
-        return (FullCone(WIDTH * tree.mass * (tree.gravity * dynamics.time_step) ** 2 / len(feet)),)
-    return (FullCone(1.0, relative=True, v_ref=typical_speed(free_velocity)),)
-
-
-def _as_gradients(given: Gradient | Sequence[Gradient] | None) -> tuple[Gradient, ...]:
-    gradients = () if given is None else (given,) if isinstance(given, Gradient) else tuple(given)
-    for gradient in gradients:
-        if not isinstance(gradient, Gradient):
-            raise ValueError(
-                f"`gradient` must be one or several contact gradients, got {given!r:.80}"
-            )
-    return gradients
-
-
-class _Step(NamedTuple):
-    """One iteration: a better trajectory or None, that of the full step, the policy of both."""
-
-    better: Iterate | None
-    full: Iterate | None
-    policy: Policy | None
-    gradient: str
-
-    def worth_following(self, best: float) -> bool:
-        """Whether the full step costs little more than the `best` cost, and its model promises
-        something."""
-        if self.full is None or self.policy is None:
-            return False
-        return self.full.cost <= UPHILL * best and -self.policy.expected > HOPE * abs(best)
