@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from cito.dynamics.types import Array, as_vector, positive, whole_number
+from cito.plan import Plan as MotionPlan
 from cito.realtime.clock import Clock, MonotonicClock
 from cito.realtime.controller import Controller, JointTargets, Plan
 from cito.realtime.joints import Joints
@@ -264,7 +265,10 @@ class Loop:
         if t > plan.end_time + ROUNDING or t - plan.start_time > self._plan_age + ROUNDING:
             return None
         try:
-            u = np.asarray(plan.control(t, self._x), float)
+            if isinstance(plan, MotionPlan):
+                u = np.asarray(plan.control(t, self._x, self._state.time - self._origin), float)
+            else:
+                u = np.asarray(plan.control(t, self._x), float)
             if self._targets is None:
                 return Command.of_torque(u)
             reference, nq = plan.state(t), len(self._state.q)

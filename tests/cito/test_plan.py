@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,21 +51,42 @@ def test_feedback_acts_on_the_deviation_and_limits_hold():
     assert plan.control(2.25, x + 10) == -5.0
 
 
-@pytest.mark.parametrize("elapsed", [0.0, 0.1, 0.25, 0.9, 1.0, 7.0])
-def test_a_shifted_plan_says_the_same_at_the_same_time(elapsed):
+def test_feedback_compares_a_state_to_where_the_plan_was_when_it_was_measured():
+    plan = spring_plan()
+    np.testing.assert_allclose(plan.control(2.35, plan.state(2.32), 2.32), plan.control(2.35))
+    assert abs(plan.control(2.35, plan.state(2.32)) - plan.control(2.35)) > 1e-3
+
+
+@pytest.mark.parametrize("elapsed", [0.0, 0.1, 0.24, 0.25, 0.9, 1.0, 7.0])
+def test_a_shifted_plan_does_the_same_at_the_same_time(elapsed):
+    """Each new step does on average what the old plan does meanwhile."""
     plan = spring_plan()
     states, controls, feedback, _ = plan.shifted(2.0 + elapsed)
     for k in range(10):
-        t = 2.0 + elapsed + k * 0.1 + 1e-9
-        np.testing.assert_allclose(states[k], plan.state(t), atol=1e-6)
-        np.testing.assert_array_equal(controls[k], plan.control(t))
-        np.testing.assert_array_equal(feedback[k], plan.gains(t))
+        begin = 2.0 + elapsed + k * 0.1
+        times = begin + np.linspace(5e-4, 0.0995, 100)
+        np.testing.assert_allclose(states[k], plan.state(begin), atol=1e-6)
+        mean = np.mean([plan.control(t) for t in times], axis=0)
+        np.testing.assert_allclose(controls[k], mean, atol=1e-9)
+        gains = np.mean([plan.gains(t) for t in times], axis=0)
+        np.testing.assert_allclose(feedback[k], gains, atol=1e-9)
+
+
+def test_many_short_shifts_go_as_far_as_a_long_one():
+    """Updates of a fraction of a step, each of which begins with the plan before: taking the first
+    of two overlapped controls would leave the plan where it was."""
+    plan, ramp = spring_plan(N=40), np.arange(1.0, 41.0)
+    for _ in range(20):
+        t = plan.start_time + 0.04
+        states, controls, feedback, impulses = plan.shifted(t)
+        plan = replace(plan, start_time=t, states=states, controls=controls, feedback=feedback)
+    np.testing.assert_allclose(plan.controls[:25, 0], ramp[8:33], atol=1e-3)
 
 
 def test_beyond_its_end_a_plan_holds():
     hold = Hold(np.array([7.0, 8.0]), np.array([9.0]), np.array([[1.0, 2.0]]))
     states, controls, feedback, _ = spring_plan().shifted(2.75, hold)
-    np.testing.assert_array_equal(controls[:, 0], [8, 9, 10] + [9] * 7)
+    np.testing.assert_allclose(controls[:, 0], [8.5, 9.5, 10] + [9] * 7)
     np.testing.assert_array_equal(states[3:], np.tile(hold.state, (8, 1)))
     np.testing.assert_array_equal(feedback[3:], np.tile(hold.gains, (7, 1, 1)))
 
