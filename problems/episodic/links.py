@@ -5,6 +5,9 @@
 
     r = - |p - p*|^2 / (2 n l)^2 - RATE_COST |v|^2 / n - ACTION_COST |a|^2 / n,   p* = (0, n l)
 
+An episode in which a joint turns faster than RUNAWAY, more than such long steps can follow, is over
+and costs RUNAWAY_COST, as much as hanging for all its time.
+
 From three links on the motors are too weak to lift all links straight: they must fold, or swing.
 """
 
@@ -16,7 +19,7 @@ from cito.dynamics.contact_dynamics import ContactDynamics
 from cito.dynamics.tree import Body, TreeSystem
 from cito.dynamics.types import Array, whole_number
 from cito.problems.arm import rod
-from cito.problems.episodic.task import EpisodicTask, Reward
+from cito.problems.episodic.task import EpisodicTask, Flags, Reward
 
 LINK_MASS, LINK_LENGTH, LINK_RADIUS = 0.5, 0.5, 0.02  # [kg], [m], [m]
 ROTOR_INERTIA, DAMPING = 0.02, 0.05  # of every joint [kg m^2], [N m s/rad]
@@ -24,6 +27,7 @@ TORQUE = 10.0  # of every motor [N m]
 TIME_STEP = 1 / 60  # [s]
 RATE_COST, ACTION_COST = 1e-3, 1e-2
 RATE = 5.0  # that is one in observations [rad/s]
+RUNAWAY, RUNAWAY_COST = 100.0, 100.0  # [rad/s]
 START = 0.1  # largest angle and rate at the start [rad], [rad/s]
 MOST = 12  # links
 
@@ -90,8 +94,14 @@ class LinkPendulum(EpisodicTask):
             -(off**2).sum(axis=1) / size
             - RATE_COST / n * (v**2).sum(axis=1)
             - ACTION_COST / n * (action**2).sum(axis=1)
+            - RUNAWAY_COST * self.fallen(x)
         )
         r_q = -2 / size * np.einsum("bi,bij->bj", off, J)
         return Reward(
             value, np.hstack([r_q, -2 * RATE_COST / n * v]), -2 * ACTION_COST / n * action
         )
+
+    def fallen(self, x: Array) -> Flags:
+        """Whether a joint runs away."""
+        fast: Flags = (np.abs(x[:, self.n :]) > RUNAWAY).any(axis=1)
+        return fast

@@ -156,14 +156,21 @@ class SacLearner:
         Raises:
             NotFinite: a weight, a state or the return is not.
         """
-        self.model.learn(self.config.judged, reset_num_timesteps=False)
-        for name, value in self.model.policy.state_dict().items():
-            if not bool(torch.isfinite(value).all()):
-                raise NotFinite(f"a weight of {name} is no finite number at step {self.steps}")
+        try:
+            self.model.learn(self.config.judged, reset_num_timesteps=False)
+        except ValueError:  # what PyTorch says of a distribution whose mean is NaN
+            self._check_weights()
+            raise
+        self._check_weights()
         found = judged_return(self.task, self.act)
         if not np.isfinite(found):
             raise NotFinite(f"the return is {found} at step {self.steps}")
         return {"steps": self.steps, "return": found, "temperature": temperature(self.model)}
+
+    def _check_weights(self) -> None:
+        for name, value in self.model.policy.state_dict().items():
+            if not bool(torch.isfinite(value).all()):
+                raise NotFinite(f"a weight of {name} is no finite number at step {self.steps}")
 
     def arrays(self) -> dict[str, Array]:
         """All that is to be saved."""
@@ -186,10 +193,12 @@ def judged_return(task: EpisodicTask, act: Callable[[Array], Array]) -> float:
     x = task.starts(EPISODES, np.random.default_rng(EPISODES_SEED))
     total, up = np.zeros(EPISODES), np.ones(EPISODES, bool)
     for _ in range(task.episode_steps):
-        action = act(task.observe(x))
-        x = task.step(x, action).state
-        total += up * task.reward(x, action).value
-        up &= ~task.fallen(x)
+        action = act(task.observe(x))[up]
+        x[up] = task.step(x[up], action).state
+        total[up] += task.reward(x[up], action).value
+        up[up] = ~task.fallen(x[up])
+        if not up.any():
+            break
     return float(total.mean())
 
 

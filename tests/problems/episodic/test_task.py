@@ -81,6 +81,14 @@ def test_a_pendulum_that_stands_still_earns_the_most() -> None:
     assert_allclose(task.reward(np.zeros((1, 4)), none).value, -1)
 
 
+def test_a_pendulum_that_runs_away_has_lost() -> None:
+    task, none = LinkPendulum(2), np.zeros((2, 2))
+    x = np.array([[0.0, 0.0, 0.0, 99.9], [0.0, 0.0, 0.0, -100.1]])
+    assert task.fallen(x).tolist() == [False, True]
+    value = task.reward(x, none).value
+    assert value[0] - value[1] == pytest.approx(100, abs=0.1)
+
+
 def test_a_leg_that_stands_stays_up_and_one_that_is_low_has_fallen() -> None:
     task, random = episodic_task("hopper-run"), np.random.default_rng(0)
     x = task.starts(8, random)

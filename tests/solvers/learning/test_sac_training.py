@@ -8,13 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cito.problems.episodic import episodic_task
+from cito.problems.episodic.links import RUNAWAY_COST
 from cito.problems.locomotion import NotFinite
 from cito.solvers.learning.run_folder import RunFolder
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("stable_baselines3")
 
-from cito.solvers.learning.sac_training import SacConfig, SacLearner, train_sac  # noqa: E402
+from cito.solvers.learning.sac_training import (  # noqa: E402
+    SacConfig,
+    SacLearner,
+    judged_return,
+    train_sac,
+)
 
 SMALL = SacConfig(
     "links-2",
@@ -94,11 +101,22 @@ def test_a_run_that_was_killed_ends_as_if_it_had_not_been(
 
 
 def test_weights_that_are_no_numbers_end_a_run(tmp_path: Path) -> None:
-    learner = SacLearner(SMALL)
+    learner = SacLearner(replace(SMALL, method="sac"))
     with torch.no_grad():
         next(learner.model.critic.parameters())[0, 0] = torch.nan
     with pytest.raises(NotFinite, match="a weight of critic.* is no finite number at step 30"):
         learner.update()
+    with pytest.raises(NotFinite, match="a weight of .* is no finite number"):  # the actor's, now
+        learner.update()
+
+
+def test_judged_episodes_end_where_they_have_fallen() -> None:
+    task = episodic_task("links-1")
+    hanging = judged_return(task, lambda o: np.zeros((len(o), 1)))
+    assert hanging == pytest.approx(-100, abs=1)
+    task.scale = np.array([1000.0])
+    spinning = judged_return(task, lambda o: np.ones((len(o), 1)))
+    assert -2 * RUNAWAY_COST < spinning < -RUNAWAY_COST
 
 
 def test_what_cannot_be_is_refused(whole: Path) -> None:
