@@ -103,5 +103,5 @@ class LinkPendulum(EpisodicTask):
 
     def fallen(self, x: Array) -> Flags:
         """Whether a joint runs away."""
-        fast: Flags = (np.abs(x[:, self.n :]) > RUNAWAY).any(axis=1)
+        fast: Flags = np.abs(x[:, self.n :]).max(axis=1) > RUNAWAY
         return fast
