@@ -130,7 +130,8 @@ def as_modes(name: str, value: ArrayLike, shape: tuple[int, ...]) -> IntArray:
         ValueError: wrong shape, or another value.
     """
     given = np.asarray(value)
-    if given.shape != shape or not np.isin(given, (0, 1, 2)).all():
+    known = (given == 0) | (given == 1) | (given == 2)  # numpy.isin takes ten times as long
+    if given.shape != shape or not np.all(known):
         raise ValueError(f"`{name}` must be 0, 1 or 2 of shape {shape}, got {value!r:.80}")
     return np.ascontiguousarray(given, dtype=np.int32).reshape(shape)
 
