@@ -217,7 +217,7 @@ class LocomotionTask:
 TROT = Gait(0.5, (0.0, 0.5, 0.5, 0.0))  # feet FL, FR, RL, RR
 PACE = Gait(0.36, (0.0, 0.5, 0.0, 0.5))
 SLIPPERY: Range = (0.2, 0.4)
-GAIT_FREE_MARGIN = 0.2
+SLIPPERY_MARGIN = 0.2
 SUMMARIES = {
     "trot": "diagonal legs swing together; friction 0.6 to 1",
     "pace": "legs of one side swing together; friction 0.6 to 1",
@@ -254,10 +254,11 @@ def locomotion_task(name: str, robot: str | Robot = "go2", **changes: Any) -> Lo
         settings |= {"nominal": np.tile([0.0, 0.8, -1.6], 4), "height": 0.30}
         settings |= {"action_scale": np.tile([0.4, 0.8, 0.8], 4)}
     if settings["gait"] is None:
-        settings |= {"weights": GAIT_FREE_WEIGHTS, "command_margin": GAIT_FREE_MARGIN}
+        settings["weights"] = GAIT_FREE_WEIGHTS
     if name == "pace":
         settings |= {"weights": PACE_WEIGHTS, "episode": UPSET_EPISODE}
         settings["randomization"] = Randomization(reset=UPSET)
     if name == "gait-free-slippery":
         settings["randomization"] = Randomization(friction=SLIPPERY)
+        settings["command_margin"] = SLIPPERY_MARGIN
     return LocomotionTask(name=name, robot=model, **(settings | changes))
