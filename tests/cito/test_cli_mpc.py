@@ -8,7 +8,13 @@ import pytest
 
 from cito.cli import main, parser
 from cito.cli_mpc import BUDGET, SOLVE_TIME, chosen_budget, chosen_delay
+from cito.problems.recover import humanoid
 
+try:
+    humanoid("g1")
+    INSTALLED = True
+except ValueError:
+    INSTALLED = False
 FIELDS = (
     "objective_mean",
     "objective_std",
@@ -80,6 +86,13 @@ def test_a_quadruped_rears_in_a_world_that_is_not_its_model(capsys):
     status, row = outcome(capsys, *given, "--set", "hold=0.3", "--set", "rise_time=0.7")
     assert status == 0 and not row["fell"] and row["other_contacts"] == 0
     assert row["tracking_error"] < 0.08 and row["orientation_error"] < 0.2
+
+
+@pytest.mark.skipif(not INSTALLED, reason="example-robot-data is not installed")
+def test_a_humanoid_recovers_where_plans_are_shifted_by_parts_of_a_step(capsys):
+    """States come every 2 ms to a loop of 2.5 ms: plans are 24 or 26 ms apart, steps 25 ms."""
+    status, row = outcome(capsys, "recover", "--duration", "1.6", "--set", "give_way=0")
+    assert status == 0 and not row["fell"] and row["position_error"] < 0.05
 
 
 def test_the_delay_is_less_than_the_time_between_two_plans():
