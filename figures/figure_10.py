@@ -44,9 +44,8 @@ def draw(path: Path, out: Path) -> Path:
             panels[3].axhline(60 * minutes, color="#999999", linestyle="--", linewidth=0.8)
         handles, labels = panels[0].get_legend_handles_labels()
         steps = {name: table.settings[name]["steps"] for name in LOOKS}
-        title = ", ".join(
-            f"{LABELS[name]}: {n:,} steps".replace(",", " ") for name, n in steps.items()
-        )
+        told = {name: f"{n:,}".replace(",", " ") for name, n in steps.items()}
+        title = "; ".join(f"{LABELS[name]}: {n} steps" for name, n in told.items())
         figure.legend(handles, labels, loc="outside lower center", ncols=2, title=title)
         return style.write(figure, out)
 
@@ -64,7 +63,7 @@ def _over_envs(axes: Axes, table: Table, column: str) -> None:
     axes.set_xlabel("robots")
     if column != "wall_time":
         axes.yaxis.set_major_locator(MaxNLocator(5))
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
 
 
 def _tell_falls(axes: Axes, table: Table) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 from cito.benchmarks.learning import Training, outcome, reached
 from cito.figures import runs, style
@@ -34,7 +35,7 @@ QUICK_PPO = {"envs": (64, 256), "steps": 300_000}
 LOOKS = {"bptt": style.FULL_CONE, "ppo": style.ADAPTIVE}
 LABELS = {"bptt": "BPTT, full-cone", "ppo": "PPO"}
 SNAPSHOTS, QUICK_SNAPSHOTS = 12, 6
-TARGET = 1.5  # mean cost of rollouts; a robot that stands pays about 3
+TARGET = 1.5  # mean cost of rollouts
 
 
 def settings(quick: bool) -> dict[str, Any]:
@@ -112,6 +113,7 @@ def _looks(axes: Axes, table: Table, x: str) -> None:
             )  # fmt: skip
     axes.axhline(TARGET, color="#666666", linestyle="--", linewidth=0.8)
     axes.set_xscale("log")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_yscale("log")
     axes.set_ylabel("cost of rollouts")
 
