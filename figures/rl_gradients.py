@@ -63,13 +63,13 @@ def draw(path: Path, out: Path) -> Path:
     tasks = table.values("task")
     height = -(-len(tasks) // COLUMNS)
     with style.sheet(10.0, 0.5 + 2.6 * height) as figure:
-        panels = figure.subplots(height, COLUMNS, squeeze=False, sharex=True)
+        panels = figure.subplots(height, COLUMNS, squeeze=False)
         for axes, task in zip(panels.flat, tasks):
             _curves(axes, table.where(task=task))
             axes.set_title(task, fontsize=9)
         for axes in panels.flat[len(tasks) :]:
             axes.remove()
-        for axes in panels[-1]:
+        for axes in panels.flat[max(len(tasks) - COLUMNS, 0) : len(tasks)]:
             axes.set_xlabel("samples")
         for axes in panels[:, 0]:
             axes.set_ylabel("return of an episode")
