@@ -191,9 +191,8 @@ def recorded(name: str, seed: int = SEED) -> tuple[ContactDynamics, Recording]:
         start, controls = np.array([0, 0, 0, 2.0, 1.0, 0]), np.zeros((100, 3))
     else:
         arm = throwing_arm()
-        names = [body.name for body in arm.bodies[:-1]]
         parameters = [Parameter.mass("elbow")]
-        chain = type(arm)(arm.bodies[: len(names)], gravity=arm.gravity, parameters=parameters)
+        chain = type(arm)(arm.bodies[: len(LINKS)], gravity=arm.gravity, parameters=parameters)
         truth = ContactDynamics(chain, 0.01, theta=[HEAVIER])
         guess = ContactDynamics(chain, 0.01)
         t = 0.01 * np.arange(200)[:, None]

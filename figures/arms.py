@@ -97,7 +97,7 @@ def _motion(axes: Axes, name: str, states: Array) -> None:
     knots = np.linspace(0, len(states) - 1, SHOTS).astype(int)
     for shade, k in enumerate(knots):
         poses = body_poses(bodies, states[k, : problem.dynamics.manifold.nq])
-        links = [poses[body.name] for body in bodies[:-1]]
+        links = [poses[body.name] for body in bodies[:joints]]
         points = [link.position for link in links]
         points.append(links[-1].position + links[-1].rotation @ [0, 0, tip])
         grey = str(0.82 - 0.7 * shade / (SHOTS - 1))

@@ -10,6 +10,7 @@ from cito.dynamics import ContactDynamics, point_mass
 from cito.dynamics.check import finite_difference
 from cito.problems import ControlCost, Problem, ResidualCost, ResidualJacobians, StateCost
 from cito.problems.objective import Objective
+from cito.problems.registry import make
 
 N, NX, NU = 5, 4, 2
 DYNAMICS = ContactDynamics(point_mass(2), 0.05)
@@ -158,6 +159,14 @@ def test_value_of_what_is_not_finite_is_infinite(name):
     broken = X.copy()
     broken[2, 2] = np.nan
     assert objective(TERMS[name]).value(broken, U) == np.inf
+
+
+def test_expansion_of_what_is_not_finite_is_no_crash():
+    problem = make("arm-throw")
+    states = np.tile(problem.start, (problem.horizon + 1, 1))
+    states[-1] = np.nan
+    expansion = Objective(problem).expansion(states, problem.initial_controls)
+    assert np.isnan(expansion.l_x[-1]).any() and np.isfinite(expansion.l_x[:-1]).all()
 
 
 def test_one_gauss_newton_step_solves_a_quadratic():
