@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from cito.solvers.adaptive import Adaptive
     from cito.solvers.augmented_lagrangian import AugmentedLagrangian, solve_constrained
     from cito.solvers.miqp import reference
+    from cito.solvers.portfolio import Portfolio
     from cito.solvers.solution import Solution, Status
 
 __version__ = "0.1.0"
@@ -102,6 +103,7 @@ __all__ = [
     "Plan",
     "Plane",
     "PointPosition",
+    "Portfolio",
     "PositionDrive",
     "Posture",
     "Problem",
@@ -167,6 +169,7 @@ _NAMES = {
     "cito.realtime.run_file": "Run load_run",
     "cito.results": "load",
     "cito.solvers.adaptive": "Adaptive",
+    "cito.solvers.portfolio": "Portfolio",
     "cito.solvers.augmented_lagrangian": "AugmentedLagrangian solve_constrained",
     "cito.solvers.miqp": "reference",
     "cito.solvers.solution": "Solution Status",

@@ -10,12 +10,14 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from cito.dynamics.gradients import GRADIENTS, Gradient
+from cito.dynamics.types import Array
 from cito.problems.problem import Problem, as_problem
 from cito.problems.registry import make
 from cito.problems.registry import tasks as registered_tasks
 from cito.solvers.adaptive import Adaptive
-from cito.solvers.ddp import solve_ddp
+from cito.solvers.ddp import Strategy, solve_ddp
 from cito.solvers.descent import DDPSettings
+from cito.solvers.portfolio import Portfolio
 from cito.solvers.solution import Solution
 
 __all__ = ["SOLVERS", "gradient_named", "make", "solve", "tasks"]
@@ -27,6 +29,7 @@ SOLVERS = {
     "miqp": "proven optimum by branch and bound over the contact modes; planar linear tasks with "
     "quadratic costs",
 }
+STRATEGIES: dict[str, type[Strategy]] = {kind.name: kind for kind in (Adaptive, Portfolio)}
 Callback = Callable[[Mapping[str, Any]], None]
 
 
@@ -37,13 +40,14 @@ def tasks() -> list[str]:
 
 def solve(
     problem: Problem,
-    gradient: Gradient | Adaptive | str | None = None,
+    gradient: Gradient | Strategy | str | None = None,
     *,
     solver: str = "ddp",
     max_iterations: int | None = None,
     tolerance: float | None = None,
     time_limit: float | None = None,
     monotone: bool | None = None,
+    until: Callable[[Array, Array], bool] | None = None,
     initial_controls: ArrayLike | None = None,
     initial_states: ArrayLike | None = None,
     callback: Callback | None = None,
@@ -52,12 +56,15 @@ def solve(
 
     Args:
         problem: as `make` returns it, or your own.
-        gradient: contact gradient of "ddp", an object or a name; `Adaptive()` by default.
+        gradient: contact gradient of "ddp", `Portfolio()` of several, or the name of one;
+            `Adaptive()` by default.
         solver: "ddp", "mpcc" or "miqp".
         max_iterations: of "ddp" and "mpcc", in total.
         tolerance: of "ddp", relative decrease of the cost at which to stop [-].
         time_limit: wall clock [s].
         monotone: of "ddp", whether only steps that lower the cost are accepted (they need not be).
+        until: of "ddp", a function of states (N+1, nx) and controls (N, nu) that says whether they
+            are good enough to stop.
         initial_controls: of "ddp", (N, nu); the problem's own by default.
         initial_states: of "ddp", (N+1, nx); starts multiple shooting.
         callback: of "ddp" and "miqp", called with each entry of the history.
@@ -77,6 +84,7 @@ def solve(
             "tolerance": tolerance,
             "time_limit": time_limit,
             "monotone": monotone,
+            "until": until,
             "initial_controls": initial_controls,
             "initial_states": initial_states,
             "callback": callback,
@@ -87,20 +95,20 @@ def solve(
     return {"ddp": _solve_ddp, "mpcc": _solve_mpcc, "miqp": _solve_miqp}[solver](problem, given)
 
 
-def gradient_named(name: str, **numbers: float) -> Gradient | Adaptive:
+def gradient_named(name: str, **numbers: float) -> Gradient | Strategy:
     """The contact gradient called `name` with some of its numbers set.
 
     Raises:
         ValueError: there is no such gradient, or it has no such number.
     """
-    kinds: dict[str, Any] = {**GRADIENTS, Adaptive.name: Adaptive}
+    kinds: dict[str, Any] = {**GRADIENTS, **STRATEGIES}
     known_name("gradient", name, kinds)
-    settable = [] if name == Adaptive.name else [field.name for field in fields(kinds[name])]
+    settable = [] if name in STRATEGIES else [field.name for field in fields(kinds[name])]
     for number in numbers:
         if number not in settable:
             takes = f"it takes {', '.join(settable)}" if settable else "it takes none"
             raise ValueError(f"`{number}` is not a number of gradient {name!r}: {takes}")
-    chosen: Gradient | Adaptive = kinds[name](**numbers)
+    chosen: Gradient | Strategy = kinds[name](**numbers)
     return chosen
 
 
@@ -118,14 +126,14 @@ def known_name(argument: str, name: str, known: Iterable[str]) -> None:
 
 
 def _solve_ddp(problem: Problem, given: dict[str, Any]) -> Solution:
-    gradient: Gradient | Adaptive | str | None = given.pop("gradient", None)
+    gradient: Gradient | Strategy | str | None = given.pop("gradient", None)
     if isinstance(gradient, str):
         gradient = gradient_named(gradient)
-    if gradient is not None and not isinstance(gradient, Gradient | Adaptive):
+    if gradient is not None and not isinstance(gradient, Gradient | Strategy):
         raise ValueError(
             f"`gradient` must be a gradient or the name of one, got {type(gradient).__name__}"
         )
-    limits = ("max_iterations", "tolerance", "time_limit", "monotone")
+    limits = ("max_iterations", "tolerance", "time_limit", "monotone", "until")
     settings = DDPSettings(**{name: given.pop(name) for name in limits if name in given})
     return solve_ddp(problem, gradient, settings, **given)
 

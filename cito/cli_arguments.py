@@ -58,7 +58,8 @@ def _add_solve(commands: Commands[Parser]) -> None:
     command.add_argument(
         "--gradient",
         metavar="NAME",
-        help="of ddp: adaptive (default), exact, signorini, full-cone, randomized or bundled",
+        help="of ddp: adaptive (default), portfolio, exact, signorini, full-cone, randomized, "
+        "bundled",
     )
     numbers = command.add_argument_group("numbers of the gradient")
     numbers.add_argument("--rho", type=float, metavar="J", help="relaxation [J]")

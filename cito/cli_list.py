@@ -37,7 +37,8 @@ PARAMETERS = {
 def list_all(arguments: argparse.Namespace) -> int:
     """Tasks, robots, gradients, solvers, benchmarks, figures and installed optional parts."""
     tasks = {name: task.summary for name, task in registered_tasks().items()}
-    gradients = {Adaptive.name: first_line(Adaptive) + " (default)"}
+    gradients = {name: first_line(kind) for name, kind in api.STRATEGIES.items()}
+    gradients[Adaptive.name] += " (default)"
     gradients |= {name: first_line(kind) for name, kind in GRADIENTS.items()}
     optional = {name: find_spec(module) is not None for name, module in OPTIONAL.items()}
     if arguments.json:

@@ -120,7 +120,9 @@ def chosen_gradient(arguments: argparse.Namespace) -> Gradient | None:
         return None
     gradient = api.gradient_named(arguments.gradient or "full-cone", **numbers)
     if not isinstance(gradient, Gradient):
-        raise ValueError("--gradient adaptive takes no numbers: it chooses them")
+        if arguments.gradient == Adaptive.name:
+            raise ValueError("--gradient adaptive takes no numbers: it chooses them")
+        raise ValueError(f"--gradient {arguments.gradient} is not for a controller")
     return gradient
 
 

@@ -18,10 +18,10 @@ from cito.benchmarks.demonstrations import (
     QUICK_LIMIT,
     REACHED,
     Demonstration,
-    Run,
     demonstrations,
     posed,
 )
+from cito.benchmarks.evolution import Run
 from cito.dynamics.robot_stance import body_poses
 from cito.dynamics.types import Array
 from cito.figures import runs, style
@@ -42,7 +42,7 @@ GRADIENT = style.Look("by gradient", "#1F7FC4", "o")
 
 def settings(quick: bool) -> dict[str, Any]:
     """What the run depends on."""
-    return {"limit": QUICK_LIMIT / 2 if quick else LIMIT, "version": 1}
+    return {"limit": QUICK_LIMIT / 2 if quick else LIMIT, "version": 2}
 
 
 def compute(path: Path, quick: bool) -> None:
@@ -118,7 +118,7 @@ def _motion(axes: Axes, name: str, states: Array) -> None:
 
 def _convergence(axes: Axes, name: str, run: runs.Run) -> None:
     for method, look in (("gradient", GRADIENT), ("evolution", EVOLUTION)):
-        seconds, error = run.arrays[f"{name} {method}"].T
+        seconds, error = run.arrays[f"{name} {method}"].T[:2]
         axes.plot(
             seconds,
             error,

@@ -12,6 +12,8 @@ x = (joints, ball's place [m] and quaternion; their velocities), u = joint torqu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -59,7 +61,7 @@ def rotation(axis: int, angle: float) -> Array:
 
 
 def ball(mass: float, radius: float) -> list[Body]:
-    """A solid ball that moves freely, with the coordinates of a free joint, q = (place, quaternion).
+    """A solid ball that moves freely; q = (place, quaternion), as of a free joint.
 
     Its velocities are those of its centre in the world and the angular ones. A free joint has both
     in the body frame, and there explicit steps turn the linear velocity with the spin omega: it
@@ -75,7 +77,7 @@ def ball(mass: float, radius: float) -> list[Body]:
 
 
 def with_ball(
-    links: list[Body], ball: list[Body], contacts: list[ContactPoint], gravity: float
+    links: list[Body], ball: list[Body], contacts: Sequence[ContactPoint], gravity: float
 ) -> TreeSystem:
     """An arm and a ball; motors only in the arm."""
     joints = len(links)

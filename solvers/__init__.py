@@ -3,6 +3,7 @@
 from cito.solvers.adaptive import Adaptive
 from cito.solvers.ddp import solve_ddp
 from cito.solvers.descent import DDPSettings
+from cito.solvers.portfolio import Portfolio
 from cito.solvers.solution import Solution, Status
 
-__all__ = ["Adaptive", "DDPSettings", "Solution", "Status", "solve_ddp"]
+__all__ = ["Adaptive", "DDPSettings", "Portfolio", "Solution", "Status", "solve_ddp"]

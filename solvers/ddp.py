@@ -6,8 +6,8 @@
     forward     hard rollouts u = U + alpha k + K (x (-) X)      (native), the best is kept
 
 How these are sequenced is a strategy: `FixedGradient` (solvers/fixed_gradient.py) for one kernel,
-`Adaptive` (solvers/adaptive.py) by default. Neither the recursion nor the rollout of a policy
-knows of contact, and the best iterate is never lost.
+`Portfolio` (solvers/portfolio.py) for several, `Adaptive` (solvers/adaptive.py) by default. Neither
+the recursion nor the rollout of a policy knows of contact, and the best iterate is never lost.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ from cito.problems.problem import Problem, as_problem
 from cito.solvers.adaptive import Adaptive
 from cito.solvers.descent import Callback, DDPSettings, Descent, LimitReached
 from cito.solvers.fixed_gradient import FixedGradient
+from cito.solvers.portfolio import Portfolio
 from cito.solvers.search import Iterate, multiple_shooting_iterate, roll_out
 from cito.solvers.solution import Solution, Status
+
+Strategy = Adaptive | Portfolio
 
 
 def solve_ddp(
     problem: Problem,
-    gradient: Gradient | Adaptive | None = None,
+    gradient: Gradient | Strategy | None = None,
     settings: DDPSettings | None = None,
     *,
     initial_controls: ArrayLike | None = None,
@@ -43,7 +46,7 @@ def solve_ddp(
 
     Args:
         problem: the optimal-control problem.
-        gradient: a contact gradient, or `Adaptive()` (the default).
+        gradient: a contact gradient, `Portfolio()` of several, or `Adaptive()` (the default).
         settings: limits and tolerance.
         initial_controls: (N, nu); the problem's own by default.
         initial_states: (N+1, nx); starts multiple shooting with the gaps between them.
@@ -59,15 +62,17 @@ def solve_ddp(
     problem = as_problem(problem)
     settings = settings or DDPSettings()
     gradient = Adaptive() if gradient is None else gradient
-    if not isinstance(gradient, Gradient | Adaptive):
-        raise ValueError(f"`gradient` must be a contact gradient or Adaptive(), got {gradient!r}")
+    if not isinstance(gradient, Gradient | Strategy):
+        raise ValueError(
+            f"`gradient` must be a contact gradient, Portfolio() or Adaptive(), got {gradient!r}"
+        )
     objective = Objective(problem)
     iterate = _initial_iterate(problem, objective, initial_controls, initial_states)
     if iterate is None:
         return _diverged(problem, gradient, time.perf_counter() - started)
 
     descent = Descent(problem, objective, iterate, settings, callback)
-    strategy = gradient if isinstance(gradient, Adaptive) else FixedGradient(gradient)
+    strategy = gradient if isinstance(gradient, Strategy) else FixedGradient(gradient)
     try:
         with threadpool_limits(limits=1, user_api="blas"):  # its threads only spin: small matrices
             status = strategy.run(descent, iterate)
@@ -103,7 +108,7 @@ def _initial_iterate(
 
 def _solution(
     problem: Problem,
-    gradient: Gradient | Adaptive,
+    gradient: Gradient | Strategy,
     descent: Descent,
     status: Status,
     seconds: float,
@@ -122,7 +127,7 @@ def _solution(
     )
 
 
-def _diverged(problem: Problem, gradient: Gradient | Adaptive, seconds: float) -> Solution:
+def _diverged(problem: Problem, gradient: Gradient | Strategy, seconds: float) -> Solution:
     """The start held still, controls as near zero as their limits allow, at infinite cost."""
     N, dynamics = problem.horizon, problem.dynamics
     lower = -np.inf if problem.control_lower is None else problem.control_lower

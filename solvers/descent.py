@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cito.dynamics.types import duration, positive, whole_number
+from cito.dynamics.types import Array, duration, positive, whole_number
 from cito.problems.objective import Objective
 from cito.problems.problem import Problem
 from cito.solvers.search import Iterate, Neighbourhood, Trial
@@ -29,12 +29,15 @@ class DDPSettings:
         monotone: whether only steps that lower the cost are accepted. Otherwise a strategy may go
             uphill for a while, the best iterate being kept: a way out where every direction that
             promises a decrease first costs something.
+        until: what is good enough: a function of the best iterate's states (N+1, nx) and controls
+            (N, nu), asked whenever there is a better one.
     """
 
     max_iterations: int = 5000
     tolerance: float = 1e-9
     time_limit: float = np.inf
     monotone: bool = False
+    until: Callable[[Array, Array], bool] | None = None
 
     def __post_init__(self) -> None:
         whole_number("max_iterations", self.max_iterations, 0)
@@ -42,10 +45,14 @@ class DDPSettings:
         duration("time_limit", self.time_limit)
         if not isinstance(self.monotone, bool):
             raise ValueError(f"`monotone` must be True or False, got {self.monotone!r:.80}")
+        if self.until is not None and not callable(self.until):
+            raise ValueError(
+                f"`until` must be a function of states and controls, got {self.until!r:.80}"
+            )
 
 
 class LimitReached(Exception):
-    """Raised by `Descent.neighbourhood` where a strategy must stop; carries the status."""
+    """Raised by `Descent` where a strategy must stop; carries the status."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
@@ -115,6 +122,10 @@ class Descent:
         self.history.append(record)
         if self._callback is not None:
             self._callback(record)
+        until, rollout = self.settings.until, iterate.rollout
+        if until is not None and self.best is iterate and iterate.gaps is None:
+            if until(rollout.states, rollout.controls):
+                raise LimitReached(Status.SATISFIED)
         return iterate
 
 

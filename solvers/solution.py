@@ -54,6 +54,7 @@ class Status(Enum):
         "The underlying solver failed; its message is in `history`. Try another initial guess or "
         "another solver."
     )
+    SATISFIED = "Stopped at the first iterate that is good enough for `until`."
     INTERRUPTED = "Interrupted; the best iterate so far is returned."
 
     @property

@@ -20,8 +20,12 @@ def test_parameters_are_recovered_within_a_percent(name):
 def test_the_ball_is_steered_to_within_a_centimetre_of_its_target(name):
     run, problem = d.steer(name), d.posed(name)
     assert d.distance(problem, problem.start[None]) > 1.0
-    assert run.error < d.REACHED
+    assert run.error < d.FINE
     assert run.error == pytest.approx(float(d.distance(problem, run.states)))
+    coarse = run.within(d.REACHED)
+    assert coarse.error < d.REACHED
+    assert 0 < coarse.seconds <= run.history[-1][0] <= run.seconds
+    assert 0 < coarse.evaluations <= run.evaluations
 
 
 def test_the_search_without_gradients_minimizes_the_same_cost():
@@ -42,11 +46,19 @@ def test_cma_stops_at_its_limit_and_keeps_the_best():
 
 def test_rows_tell_the_ratio_of_the_median_times():
     problem = d.Demonstration(
-        "x", 3, "m", lambda: d.Run(0.001, 4, 2.0, []), lambda limit: d.Run(0.5, 900, limit, [])
+        "x", 3, "m", (0.01,), lambda: d.Run(0.001, 4, 2.0, []), lambda t: d.Run(0.5, 900, t, [])
     )
     ours = [d.Run(0.001, 4, seconds, []) for seconds in (1.0, 2.0, 9.0)]
-    row = d._row(problem, "CMA-ES", [problem.without(30.0)], ours)
+    row = d._row(problem, "CMA-ES", 0.01, [problem.without(30.0)], ours)
     assert row["ratio"] == 15.0 and row["reached"] == "0 of 1" and row["parameters"] == 3
+
+
+def test_a_run_is_cut_at_its_first_error_within_the_tolerance():
+    history = [(1.0, 0.5, 10), (2.0, 0.009, 20), (3.0, 0.0005, 30)]
+    run = d.Run(0.0005, 30, 3.5, history)
+    assert run.within(0.01) == d.Run(0.009, 20, 2.0, history[:2])
+    assert run.within(0.001) == d.Run(0.0005, 30, 3.0, history)
+    assert run.within(1e-6) is run
 
 
 @pytest.mark.parametrize("name", d.TASKS)
