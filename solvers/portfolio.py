@@ -44,7 +44,7 @@ class Portfolio:
 
     gradients: tuple[Gradient, ...] = (FullCone(0.003), Exact())
     memory: int = 5
-    shakes: int = 8
+    shakes: int = 30
     seed: int = 0
     name: ClassVar[str] = "portfolio"
 
@@ -69,9 +69,9 @@ LEAST, MOST, FIRST = 1e-4, 1e5, 1e-3  # regularization: its bounds, and where it
 LESS, MORE = 0.2, 4.0  # factors of it
 KEPT, BROKEN = 0.5, 0.25  # shares of the promised decrease above, below which these apply
 ATTEMPTS = 3  # with more regularization each, before an iterate is given up
-GOOD = 0.3  # relative decrease at which no further gradient is tried
+GOOD = 0.1  # relative decrease at which no further gradient is tried
 IDLE, PATIENCE = 0.02, 8  # relative decrease of the best that counts, iterations without it
-SHAKE = 0.01  # standard deviation of a random change, relative to the largest control
+SHAKES = (0.01, 0.001)  # standard deviations of random changes, relative to the largest control
 STATIONARY = 1e-9  # relative decrease below which a promise is none
 
 
@@ -94,16 +94,16 @@ class _Search:
         while True:
             before = descent.best.merit
             self._descend(iterate)
-            small = STATIONARY * abs(descent.best.merit)
-            if not self._promises:
+            small, first = STATIONARY * abs(descent.best.merit), len(descent.history) == 1
+            if first and not self._promises:
                 return Status.NOT_POSITIVE_DEFINITE
-            if max(self._promises) <= small:
-                blind = len(descent.history) == 1 and descent.best.merit > 0
+            if self._promises and max(self._promises) <= small:
+                blind = first and descent.best.merit > 0
                 return Status.NO_GRADIENT if blind else Status.CONVERGED
             vain = 0 if before - descent.best.merit > IDLE * abs(before) else vain + 1
             if vain > self._shakes:
                 return Status.STALLED
-            shaken = self._shaken(descent.best)
+            shaken = self._shaken(descent.best, SHAKES[vain % len(SHAKES)])
             if shaken is None:
                 return Status.STALLED
             iterate = shaken
@@ -169,7 +169,7 @@ class _Search:
             self._level[gradient] = min(MORE * level, MOST)
         return Trial(gradient, level, policy.expected, candidate, alpha, None)
 
-    def _shaken(self, best: Iterate) -> Iterate | None:
+    def _shaken(self, best: Iterate, relative: float) -> Iterate | None:
         """The best controls with noise; None where no such rollout is finite."""
         problem, U = self._descent.problem, best.rollout.controls
         size = np.abs(U).max(axis=0)
@@ -177,7 +177,7 @@ class _Search:
             if limit is not None:
                 size = np.maximum(size, np.where(np.isfinite(limit), np.abs(limit), 0))
         for _ in range(ATTEMPTS):
-            noise = SHAKE * size * self._rng.standard_normal(U.shape)
+            noise = relative * size * self._rng.standard_normal(U.shape)
             shaken = roll_out(problem, self._descent.objective, U + noise)
             if shaken is not None:
                 return shaken

