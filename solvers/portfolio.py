@@ -100,6 +100,8 @@ class _Search:
             if self._promises and max(self._promises) <= small:
                 blind = first and descent.best.merit > 0
                 return Status.NO_GRADIENT if blind else Status.CONVERGED
+            if not self._shakes:
+                return Status.STALLED
             vain = 0 if before - descent.best.merit > IDLE * abs(before) else vain + 1
             if vain > self._shakes:
                 return Status.STALLED
