@@ -141,13 +141,15 @@ class MPC:
             return self.plan
         self._gradients = self._gradients or default_gradients(problem, warm[0])
         rests = self._calm >= SETTLED and not self._given
-        iterate, feedback = self._descend(problem, objective, warm, deadline, int(rests))
+        local = Neighbourhood(problem, objective, warm[0])
+        local, feedback = self._descend(local, warm[1], deadline, int(rests))
+        iterate = local.iterate
         before = np.inf if self._followed is None else self._followed.cost
         calm = abs(iterate.cost - before) <= CALM * abs(iterate.cost)
         self._calm = self._calm + 1 if calm else 0
         self._followed = self.plan = self._planned(apply_time, problem, iterate, feedback)
         if rests and calm and self._clock() < deadline:
-            self._polish(Neighbourhood(problem, objective, iterate), apply_time)
+            self._polish(local, apply_time)
         return self.plan
 
     def _polish(self, neighbourhood: Neighbourhood, t: float) -> None:
@@ -159,39 +161,32 @@ class MPC:
             self.last = self.last._replace(cost=self.plan.cost, gradient=step.gradient)
 
     def _descend(
-        self,
-        problem: Problem,
-        objective: Objective,
-        warm: tuple[Iterate, Array],
-        deadline: float,
-        spared: int,
-    ) -> tuple[Iterate, Array]:
-        """The best trajectory that the iterations but for those `spared` find, and its gains;
-        `last` tells how."""
-        best, feedback = warm
-        iterate, uphill = best, 0
+        self, local: Neighbourhood, feedback: Array, deadline: float, spared: int
+    ) -> tuple[Neighbourhood, Array]:
+        """The best trajectory that the iterations but for those `spared` find, with its local
+        models as far as they were formed, and its gains; `last` tells how."""
+        first = best = local
+        uphill = 0
         count = self.first_iterations if self.plan is None else max(self.iterations - spared, 1)
         status, done, name = UpdateStatus.BUDGET, 0, ""
-        while done < count and (not done or self._clock() < deadline):
-            step = self._iteration.improve(
-                Neighbourhood(problem, objective, iterate), self._gradients, self.plan is not None
-            )
+        while done < count and (done == 0 or self._clock() < deadline):
+            step = self._iteration.improve(local, self._gradients, self.plan is not None)
             done += 1
-            if iterate is best and step.policy is not None:
+            if local is best and step.policy is not None:
                 feedback = step.policy.feedback
             if step.better is None:
                 status = UpdateStatus.STATIONARY if not name else status
-                if uphill == self.uphill_steps or not step.worth_following(best.cost):
+                if uphill == self.uphill_steps or not step.worth_following(best.iterate.cost):
                     break
                 assert step.full is not None
-                iterate, uphill = step.full, uphill + 1
+                local, uphill = local.moved(step.full), uphill + 1
                 continue
-            iterate = step.better
-            if iterate.cost < best.cost:
+            local = local.moved(step.better)
+            if local.iterate.cost < best.iterate.cost:
                 assert step.policy is not None
-                best, feedback, uphill = iterate, step.policy.feedback, 0
+                best, feedback, uphill = local, step.policy.feedback, 0
                 status, name = UpdateStatus.IMPROVED, step.gradient
-        self.last = Update(status, done, warm[0].cost, best.cost, name)
+        self.last = Update(status, done, first.iterate.cost, best.iterate.cost, name)
         return best, feedback
 
     def _posed(self, t: float, x: Array, apply_time: float) -> tuple[Problem, Objective]:

@@ -79,6 +79,10 @@ class Neighbourhood:
         self._transitions: dict[Gradient, Transition] = {}
         self.penalty = 0.0
 
+    def moved(self, iterate: Iterate) -> Neighbourhood:
+        """That of another iterate of the same problem."""
+        return Neighbourhood(self.problem, self.objective, iterate)
+
     @cached_property
     def linearization(self) -> Linearization:
         """The steps differentiated at frozen impulse."""
