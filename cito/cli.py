@@ -119,6 +119,11 @@ def failure(error: Exception) -> tuple[str, int]:
             return told, 1
         case MemoryError():
             return "there is not enough memory for this", 1
+        case ArithmeticError():
+            from cito.problems.locomotion.finite import NotFinite
+
+            if isinstance(error, NotFinite):
+                return told, 1
     return f"unexpected {type(error).__name__}: {told} ({DEBUG}=1 shows the traceback)", 1
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
+
 from cito.cli_parser import Commands, Parser, add_json
 
 
 def add_train(commands: Commands[Parser]) -> None:
-    """`cito train`."""
+    """`cito train`. What was not given is None: algorithms refuse what is not for them."""
     command = commands.add_parser("train", help="learn a policy that walks")
     command.add_argument(
         "task",
@@ -21,12 +23,11 @@ def add_train(commands: Commands[Parser]) -> None:
     )
     command.add_argument(
         "--gradient",
-        default="full-cone",
         metavar="NAME",
         help="of contacts: full-cone (default), exact, signorini, randomized or bundled",
     )
     command.add_argument("--rho", type=float, metavar="J", help="relaxation of the gradient [J]")
-    command.add_argument("--robot", default="go2", metavar="NAME|FILE", help="(go2)")
+    command.add_argument("--robot", metavar="NAME|FILE", help="(go2)")
     command.add_argument(
         "--envs", type=int, metavar="N", help="robots that learn together (16; 256)"
     )
@@ -41,10 +42,15 @@ def add_train(commands: Commands[Parser]) -> None:
         metavar="NAME=VALUE",
         help="a setting of the algorithm, e.g. critic=true or rate=0.004; may be repeated",
     )
-    command.add_argument("--out", metavar="DIR", required=True, help="folder of the run")
+    command.add_argument(
+        "--out", type=_folder, metavar="DIR", required=True, help="folder of the run"
+    )
     command.add_argument("--resume", action="store_true", help="go on with the run in DIR")
     command.add_argument(
-        "--tensorboard", action="store_true", help="write events for TensorBoard into DIR, too"
+        "--tensorboard",
+        action="store_const",
+        const=True,
+        help="write events for TensorBoard into DIR, too",
     )
     add_json(command)
 
@@ -106,3 +112,10 @@ def add_export(commands: Commands[Parser]) -> None:
     command.add_argument("folder", metavar="DIR", help="folder of a training run")
     command.add_argument("--onnx", metavar="FILE", required=True, help="to be written")
     add_json(command)
+
+
+def _folder(given: str) -> str:
+    """A folder's name; an empty one would be the current folder."""
+    if not given:
+        raise ArgumentTypeError("it must name a folder, got ''")
+    return given

@@ -12,7 +12,7 @@ from cito.cli_output import console, print_json, print_table
 from cito.solvers.learning.settings import assignments, changed
 
 METHODS = {"sac": "sac", "sac-policy": "policy", "sac-sample": "sample", "sac-both": "both"}
-FOREIGN = ("envs", "rho", "tensorboard")  # of the other algorithms
+FOREIGN = ("gradient", "rho", "robot", "envs", "tensorboard")  # of the other algorithms
 
 
 def run_sac(arguments: argparse.Namespace) -> int:
@@ -24,7 +24,7 @@ def run_sac(arguments: argparse.Namespace) -> int:
             f"--algorithm must be bptt, ppo, {', '.join(METHODS)}, got {arguments.algorithm!r}"
         )
     for name in FOREIGN:
-        if getattr(arguments, name):
+        if getattr(arguments, name) is not None:
             raise ValueError(f"--{name} is for bptt and ppo, not for {arguments.algorithm}")
     given = {"steps": arguments.steps, "seed": arguments.seed}
     config = SacConfig(

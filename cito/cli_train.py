@@ -28,18 +28,18 @@ def run_training(arguments: argparse.Namespace) -> int:
     """Train, or go on with a training."""
     steps, envs = STEPS.get(arguments.task, STEPS["trot"]), arguments.envs
     if arguments.algorithm == "ppo":
-        steps, envs = PPO_STEPS, envs or PPO_ENVS
+        steps, envs = PPO_STEPS, PPO_ENVS if envs is None else envs
     given = {
-        "steps": arguments.steps or steps,
+        "steps": steps if arguments.steps is None else arguments.steps,
         "envs": envs,
         "seed": arguments.seed,
         "rho": arguments.rho,
+        "gradient": arguments.gradient,
+        "robot": arguments.robot,
     }
     config = TrainingConfig(
         arguments.task,
         algorithm=arguments.algorithm,
-        gradient=arguments.gradient,
-        robot=arguments.robot,
         settings=assignments(arguments.set),
         **{name: value for name, value in given.items() if value is not None},
     )
@@ -53,7 +53,7 @@ def run_training(arguments: argparse.Namespace) -> int:
     )
     with Progress(*columns, console=console(stderr=True), disable=arguments.json) as progress:
         told = _follow(progress, config)
-        summary = train(config, out, arguments.resume, told, arguments.tensorboard)
+        summary = train(config, out, arguments.resume, told, bool(arguments.tensorboard))
     if arguments.json:
         print_json(summary)
         return 0

@@ -31,14 +31,15 @@ except ImportError as error:
 from cito.dynamics.types import Array, positive, whole_number
 from cito.problems.episodic import EpisodicTask, episodic_task
 from cito.problems.locomotion.finite import NotFinite
-from cito.solvers.learning import sac_state
+from cito.solvers.learning import sac_check, sac_state
 from cito.solvers.learning.interrupt import deferred_interrupt
-from cito.solvers.learning.run_folder import RunFolder
+from cito.solvers.learning.run_folder import CHECKPOINT, LARGEST_SEED, Checkpoint, RunFolder
 from cito.solvers.learning.soft_actor_critic import soft_actor_critic, temperature
 from cito.solvers.torch_threads import one_thread
 
 METHODS = {"sac": (False, False), "policy": (True, False), "sample": (False, True)}
 METHODS["both"] = (True, True)
+NAMES = tuple("sac" if method == "sac" else f"sac-{method}" for method in METHODS)
 EPISODES, EPISODES_SEED = 16, 20_000  # to judge a policy by
 TAIL = 3  # judgements whose mean is the final return
 
@@ -84,10 +85,11 @@ class SacConfig:
         if self.method not in METHODS:
             raise ValueError(f"`method` must be one of {', '.join(METHODS)}, got {self.method!r}")
         for name, least in (
-            ("steps", 1), ("seed", 0), ("judged", 1), ("warm_up", 1), ("every", 1), ("batch", 1),
+            ("steps", 1), ("judged", 1), ("warm_up", 1), ("every", 1), ("batch", 1),
             ("width", 1), ("neighbours", 1),
         ):  # fmt: skip
             whole_number(name, getattr(self, name), least)
+        whole_number("seed", self.seed, 0, LARGEST_SEED)
         for name in ("rate", "discount", "blend", "temperature", "radius"):
             positive(name, getattr(self, name))
         for name in ("discount", "blend"):
@@ -182,8 +184,17 @@ class SacLearner:
         updates = self.steps // self.config.judged
         return own | {"updates": updates, "environment": self.environment.counters()}
 
+    def check(self, checkpoint: Checkpoint) -> None:
+        """Whether it can be of this run.
+
+        Raises:
+            ValueError: says what is missing or otherwise than it has to be.
+        """
+        like = self.counters() | {"seconds": 0.0}
+        sac_check.check(self.model, like, checkpoint, self.config.judged)
+
     def restore(self, arrays: Mapping[str, Array], counters: Mapping[str, Any]) -> None:
-        """Continue from there, bit by bit."""
+        """Continue from there, bit by bit; they have been checked."""
         sac_state.restore(self.model, arrays, counters)
         self.environment.restore(counters["environment"])
 
@@ -253,17 +264,21 @@ def _open(folder: RunFolder, config: SacConfig, learner: SacLearner, resume: boo
     if not resume:
         folder.create(asdict(config))
         return 0.0
-    was, asked = folder.config(), asdict(config)
+    was, asked = asdict(folder.asked(SacConfig, NAMES)), asdict(config)
     for name in asked:
-        if was.get(name) != asked[name]:
+        if was[name] != asked[name]:
             raise ValueError(
-                f"`{name}` must be {was.get(name)!r} as in the run in {folder.path}, "
+                f"`{name}` must be {was[name]!r} as in the run in {folder.path}, "
                 f"got {asked[name]!r}"
             )
     checkpoint = folder.checkpoint()
     if checkpoint is None:
         folder.cut(0)
         return 0.0
+    try:
+        learner.check(checkpoint)
+    except ValueError as error:
+        raise ValueError(f"{folder.path / CHECKPOINT} is damaged: {error}") from error
+    folder.cut(int(checkpoint.counters["updates"]), ("return", "seconds"))
     learner.restore(checkpoint.arrays, checkpoint.counters)
-    folder.cut(int(checkpoint.counters["updates"]))
     return float(checkpoint.counters["seconds"])

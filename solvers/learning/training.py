@@ -35,7 +35,7 @@ from cito.solvers.learning.event_log import EventLog, writer
 from cito.solvers.learning.interrupt import deferred_interrupt
 from cito.solvers.learning.policy import Policy
 from cito.solvers.learning.ppo import PPO, PPOSettings
-from cito.solvers.learning.run_folder import RunFolder
+from cito.solvers.learning.run_folder import LARGEST_SEED, RunFolder
 from cito.solvers.learning.settings import changed
 
 SAVE_EVERY = 10  # updates between checkpoints
@@ -109,8 +109,9 @@ class TrainingConfig:
                     f"`{name}` must be one of {', '.join(known)}, got {getattr(self, name)!r}"
                 )
         positive("rho", self.rho)
-        for name, least in (("envs", 1), ("steps", 1), ("seed", 0), ("threads", 1)):
+        for name, least in (("envs", 1), ("steps", 1), ("threads", 1)):
             whole_number(name, getattr(self, name), least)
+        whole_number("seed", self.seed, 0, LARGEST_SEED)
         # As JSON will have it: a run is gone on with only under equal settings.
         object.__setattr__(self, "settings", json.loads(json.dumps(dict(self.settings))))
 
@@ -223,7 +224,7 @@ def _open(
     if not resume:
         folder.create(asdict(config))
         return {}
-    was, asked = asdict(TrainingConfig(**folder.config())), asdict(config)
+    was, asked = asdict(folder.asked(TrainingConfig, tuple(ALGORITHMS))), asdict(config)
     for name in asked:
         if name != "threads" and was[name] != asked[name]:
             raise ValueError(
@@ -235,7 +236,7 @@ def _open(
         folder.cut(0)
         return {}
     learner.restore(checkpoint.arrays, checkpoint.counters)
-    folder.cut(int(checkpoint.counters["updates"]))
+    folder.cut(int(checkpoint.counters["updates"]), ("falls", "cost"))
     return dict(checkpoint.counters["seconds"])
 
 
@@ -244,9 +245,10 @@ def load_policy(out: str | os.PathLike[str]) -> tuple[TrainingConfig, Policy]:
 
     Raises:
         FileNotFoundError: there is no run, or it has no checkpoint yet.
+        ValueError: it is a run of another algorithm, or a file is damaged.
     """
     folder = RunFolder(out)
-    config, checkpoint = TrainingConfig(**folder.config()), folder.checkpoint()
+    config, checkpoint = folder.asked(TrainingConfig, tuple(ALGORITHMS)), folder.checkpoint()
     if checkpoint is None:
         raise FileNotFoundError(f"the run in {folder.path} has no checkpoint yet")
     policy = Policy([int(size) for size in checkpoint.arrays["policy_sizes"]])

@@ -11,6 +11,7 @@ import pytest
 
 import cito
 from cito.cli import main
+from cito.problems.locomotion import NotFinite
 
 ROOT = Path(cito.__file__).parent.parent
 
@@ -294,6 +295,14 @@ def test_an_unexpected_error_is_one_sentence(
     assert err == f"cito: {strict_json(out)['error']}\n"
     monkeypatch.setenv("CITO_DEBUG", "1")
     assert "Traceback" in run("list").err
+
+
+def test_a_number_that_is_none_is_told_as_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(arguments: object) -> int:
+        raise NotFinite("the return is nan at step 30")
+
+    monkeypatch.setattr("cito.cli.run", fail)
+    assert run("list")[::2] == (1, "cito: the return is nan at step 30\n")
 
 
 def test_a_closed_standard_output_is_said() -> None:

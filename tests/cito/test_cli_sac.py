@@ -22,6 +22,18 @@ def test_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "--resume" in capsys.readouterr().err
     assert main([*asked, "--resume"]) == 0  # nothing is left to do
     assert "final_return" in capsys.readouterr().out
+    for others in (
+        ["eval", out],
+        ["walk", out],
+        ["export", out, "--onnx", str(tmp_path / "policy.onnx")],
+        ["train", "trot", "--envs", "1", "--steps", "16", "--out", out, "--resume"],
+    ):
+        assert main(others) == 2
+        told = capsys.readouterr().err
+        assert f"{out} holds a run of sac-policy, wanted is one of bptt or ppo" in told
+    (tmp_path / "run" / "metrics.csv").unlink()
+    assert main([*asked, "--resume"]) == 2
+    assert "metrics.csv is damaged: it has 0 whole rows" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -29,6 +41,14 @@ def test_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     [
         (["--algorithm", "sac-sideways"], "--algorithm must be bptt, ppo, sac, sac-policy"),
         (["--algorithm", "sac", "--envs", "4"], "--envs is for bptt and ppo, not for sac"),
+        (["--algorithm", "sac", "--envs", "0"], "--envs is for bptt and ppo, not for sac"),
+        (["--algorithm", "sac", "--rho", "0"], "--rho is for bptt and ppo, not for sac"),
+        (["--algorithm", "sac", "--robot", "a1"], "--robot is for bptt and ppo, not for sac"),
+        (["--algorithm", "sac", "--gradient", "exact"], "--gradient is for bptt and ppo, not"),
+        (["--algorithm", "sac", "--tensorboard"], "--tensorboard is for bptt and ppo, not for sac"),
+        (["--algorithm", "sac", "--steps", "0"], "`steps` must be a whole number >= 1, got 0"),
+        (["--algorithm", "sac", "--seed", str(2**70)], "`seed` must be <= 9223372036854775807"),
+        (["--algorithm", "sac", "--out", ""], "argument --out: it must name a folder, got ''"),
         (["--algorithm", "sac", "--set", "speed=3"], "`settings` must be named task, method"),
     ],
 )

@@ -41,3 +41,27 @@ def test_misuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "trot" in capsys.readouterr().err
     assert main(["eval", str(tmp_path)]) == 2
     assert "there is no training run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (["--steps", "0"], "`steps` must be a whole number >= 1, got 0"),
+        (["--algorithm", "ppo", "--steps", "0"], "`steps` must be a whole number >= 1, got 0"),
+        (["--envs", "0"], "`envs` must be a whole number >= 1, got 0"),
+        (["--algorithm", "ppo", "--envs", "0"], "`envs` must be a whole number >= 1, got 0"),
+        (["--rho", "0"], "`rho` must be"),
+        (["--gradient", ""], "`gradient` must be one of exact"),
+        (
+            ["--seed", str(2**70)],
+            "`seed` must be <= 9223372036854775807, got 1180591",
+        ),
+        (["--out", ""], "argument --out: it must name a folder, got ''"),
+    ],
+)
+def test_numbers_that_cannot_be_are_not_the_defaults(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: list[str], told: str
+) -> None:
+    assert main(["train", "trot", "--out", str(tmp_path / "run"), *changed]) == 2
+    assert told in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
