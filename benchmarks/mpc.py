@@ -26,6 +26,8 @@ import numpy as np
 from cito.benchmarks.closed_loop import Watch
 from cito.benchmarks.mpc_crocoddyl import HOW_TO_PROVIDE, find_python, trot
 from cito.benchmarks.mujoco_dynamics import MujocoDynamics
+from cito.benchmarks.peer_rows import Row
+from cito.benchmarks.peer_rows import row as peer_row
 from cito.dynamics.gradients import Exact, FullCone, Gradient
 from cito.dynamics.types import Array
 from cito.mpc import MPC
@@ -42,7 +44,6 @@ ITERATIONS = 4
 RATE, WORLD_SUBSTEPS = 400.0, 2  # of torques [Hz]; of MuJoCo in between
 CLOSE = (0.15, 0.15)  # [m], [rad]
 PLANNING_SUBSTEPS = 2  # of MuJoCo in a step of the plan
-Row = dict[str, Any]
 
 
 class Driven(NamedTuple):
@@ -77,6 +78,23 @@ def run(quick: bool) -> list[Row]:
 def total(quick: bool, crocoddyl_python: str | None = None) -> int:
     """How many rows there will be."""
     return 4 * (1 if quick else len(TARGETS))
+
+
+def beside_peers(crocoddyl_python: str | None = None) -> Iterator[Row]:
+    """One target as rows of `cito bench peers`: the time of an iteration, with cost and success."""
+    what, first = "plan of a base pose, one iteration", None
+    for told in rows(True, crocoddyl_python):
+        ms = told["iteration_ms"]
+        first = first or ms
+        if ms is None:
+            yield peer_row(told["name"], what, None, None, told["note"])
+            continue
+        reached = "reached" if told["success"] else "not reached"
+        note = f"{told['target']} m {reached}, cost {told['cost']:.0f}; "
+        note += told["note"] or "see cito bench mpc"
+        ratio = ms / first if first else None
+        shared = peer_row(told["name"], what, 1e3 * ms, ratio, note)
+        yield shared | {"cost": told["cost"], "success": told["success"]}
 
 
 def planner(problem: Problem) -> MujocoDynamics:
@@ -149,10 +167,10 @@ def _crocoddyl(python: str | None, problem: Problem, ticks: int) -> Row:
 
 def _row(name: str, problem: Problem, ticks: int, driven: Driven | None, note: str = "") -> Row:
     target = ", ".join(f"{value:g}" for value in problem.parameters["target"])
-    row: Row = {"target": target, "name": name, "cost": None, "success": None, "note": note}
-    row |= {"position_error": None, "orientation_error": None, "fell": None, "iteration_ms": None}
+    told: Row = {"target": target, "name": name, "cost": None, "success": None, "note": note}
+    told |= {"position_error": None, "orientation_error": None, "fell": None, "iteration_ms": None}
     if driven is None:
-        return row
+        return told
     errors = pose_errors(problem, driven.states[-1])
     whole = len(driven.controls) == ticks
     N = np.tile(driven.controls[-1:], (ticks, 1))
@@ -161,7 +179,7 @@ def _row(name: str, problem: Problem, ticks: int, driven: Driven | None, note: s
         posed = replace(problem, horizon=ticks, initial_controls=N)
         cost = float(Objective(posed).value(driven.states, driven.controls))
     near = errors["position_error"] < CLOSE[0] and errors["orientation_error"] < CLOSE[1]
-    return row | {
+    return told | {
         "cost": cost,
         "success": bool(whole and driven.fell is None and near),
         **errors,

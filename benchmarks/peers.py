@@ -6,6 +6,7 @@
     step with Jacobians   f_x (36, 36) and f_u (36, 12) of 64 states besides
     two threads           64 states at once, on the wall
     scaling               see `cito.benchmarks.scaling`
+    plan of a base pose   closed loops in MuJoCo's world, see `cito.benchmarks.mpc`; not if `quick`
 
 Each peer takes its turn in every round, on one thread unless told otherwise, and is measured in
 processor time; `median_us` and `least_us` (of the best round) are for one state. `ratio_to_cito` is
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from cito.benchmarks import scaling
+from cito.benchmarks import mpc, scaling
 from cito.benchmarks.peer_crocoddyl import HOW_TO_PROVIDE, crocoddyl_node, find_python
 from cito.benchmarks.peer_mujoco import MujocoPeer
 from cito.benchmarks.peer_pinocchio import PinocchioPeer
@@ -70,6 +71,8 @@ def rows(quick: bool, crocoddyl_python: str | None = None) -> Iterator[Row]:
         yield from _batches(work, pool, 5 * rounds)
     for size in scaling.measured(quick):
         yield from _scaled_rows(size)
+    if not quick:
+        yield from mpc.beside_peers(crocoddyl_python)
 
 
 def run(quick: bool) -> list[Row]:

@@ -119,3 +119,23 @@ def test_a_python_without_crocoddyl_is_told(tmp_path):
     broken.chmod(0o755)
     with pytest.raises(OSError, match="does not run in .*No module named crocoddyl"):
         mpc_crocoddyl.trot(str(broken), make("base-pose-c3"), 40)
+
+
+def test_iterations_are_told_beside_those_of_peers(monkeypatch):
+    def told(name, milliseconds, success, note=""):
+        return {
+            "target": "1, 0, 0",
+            "name": name,
+            "cost": 75.4,
+            "success": success,
+            "note": note,
+        } | {"iteration_ms": milliseconds}
+
+    found = [told("cito, full-cone", 2.0, True), told("MuJoCo iLQR", 50.0, False, "differences")]
+    missing = told("Crocoddyl BoxFDDP", None, None, "skipped") | {"cost": None}
+    monkeypatch.setattr(mpc, "rows", lambda quick, python: iter([*found, missing]))
+    ours, theirs, skipped = mpc.beside_peers()
+    assert (ours["median_us"], ours["ratio_to_cito"], ours["success"]) == (2000.0, 1.0, True)
+    assert (theirs["median_us"], theirs["ratio_to_cito"]) == (50000.0, 25.0)
+    assert theirs["note"] == "1, 0, 0 m not reached, cost 75; differences"
+    assert skipped["median_us"] is None and skipped["note"] == "skipped"
