@@ -44,7 +44,7 @@ TIME_STEP = 0.002  # [s] MuJoCo's default
 FRICTION = 0.8  # [-] as in the robot's file
 RHO = 0.1  # [J]
 PLAIN = "no contact: for scale; called from Python"
-PIN_MISSING = 'skipped: Pinocchio is not installed (pip install "cito[pinocchio]")'
+PIN_MISSING = "skipped: Pinocchio is not installed (pip install '.[pinocchio]' in cito's folder)"
 
 
 def rows(quick: bool, crocoddyl_python: str | None = None) -> Iterator[Row]:

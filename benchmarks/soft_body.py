@@ -58,7 +58,7 @@ def rows(quick: bool = False) -> Iterator[Row]:
     for d in (2, 3):
         yield solve_times(d)
     if find_spec("torch") is None:
-        yield {"name": "shapes", "seed": 0, "note": "PyTorch is not installed: cito[learn]"}
+        yield {"name": "shapes", "seed": 0, "note": "PyTorch is not installed (the extra learn)"}
         return
     for task, field, seed in trainings(quick):
         yield train(task, field, seed, quick)

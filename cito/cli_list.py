@@ -61,7 +61,7 @@ def list_all(arguments: argparse.Namespace) -> int:
     print_table(("benchmark", ""), benchmarks.SUMMARIES.items())
     print_table(("figure", ""), figures.SUMMARIES.items())
     hint = {
-        name: "installed" if there else f'pip install "cito[{name}]"'
+        name: "installed" if there else f"pip install '.[{name}]' in cito's folder"
         for name, there in optional.items()
     }
     print_table(("optional solver of the reference", ""), hint.items())

@@ -14,6 +14,7 @@ from cito.cli_output import output_folder, print_json, print_pairs
 from cito.cli_solve import GRADIENT_NUMBERS, task_parameters
 from cito.dynamics.gradients import Gradient
 from cito.dynamics.robot import Robot
+from cito.dynamics.types import positive
 from cito.hold import hold_of
 from cito.mpc import MPC
 from cito.problems.legged import robot_of
@@ -49,7 +50,11 @@ def mpc(arguments: argparse.Namespace) -> int:
             f"`cito solve {task}` solves it, cito.MPC in Python again and again"
         )
     robot = robot_of(problem)
-    solver_rate = arguments.rate or 1 / problem.dynamics.time_step
+    solver_rate = 1 / problem.dynamics.time_step
+    if arguments.rate is not None:
+        solver_rate = positive("--rate", arguments.rate)
+    positive("--control-rate", arguments.control_rate)
+    positive("--duration", arguments.duration)
     controller = MPC(
         problem,
         arguments.iterations,

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cito.dynamics.gradients import Exact, Gradient
-from cito.dynamics.types import Array, as_vector, duration, positive, whole_number
+from cito.dynamics.types import Array, as_array, as_vector, duration, positive, whole_number
 from cito.mpc_gradients import as_gradients, default_gradients
 from cito.mpc_iteration import Iteration
 from cito.plan import Hold, Plan
@@ -103,6 +103,15 @@ class MPC:
         self.delay = positive("delay", delay, allow_zero=True)
         self.budget = duration("budget", budget)
         self.dynamics, self.horizon, self.hold = first.dynamics, first.horizon, hold
+        longest = self.horizon * self.dynamics.time_step
+        if self.delay > longest:
+            raise ValueError(
+                f"`delay` must be within a plan of {longest:g} s, got {self.delay:g} s"
+            )
+        if hold is not None and not isinstance(hold, Hold):
+            raise ValueError(f"`hold` must be a Hold or None, got {hold!r:.80}")
+        if not callable(clock):
+            raise ValueError(f"`clock` must be a function that returns seconds, got {clock!r:.80}")
         self._given = as_gradients(gradient)
         self._clock = clock
         self._objective: tuple[Problem, Objective] | None = None
@@ -121,14 +130,16 @@ class MPC:
     def update(self, t: float, x: ArrayLike) -> Plan:
         """The plan from time t + delay on, given the state x (nx,) measured at time t [s].
 
-        `last` says how it went. Where nothing finite came out the previous plan is returned.
+        `last` says how it went. Where nothing finite came out the previous plan is returned. At a
+        time before that of the plan in force, as after a jump of a clock, it is taken as it starts.
 
         Raises:
-            ValueError: x of the wrong shape or not finite; t before the plan in force.
+            ValueError: t or x not finite, x of the wrong shape.
             ArithmeticError: nothing finite came out and there is no previous plan.
         """
         deadline = np.inf if self.plan is None else self._clock() + self.budget
-        apply_time = float(t) + self.delay
+        t = float(as_array("t", t, ()))
+        apply_time = t + self.delay
         measured = as_vector("x", x, self.dynamics.nx)
         problem, objective = self._posed(t, measured, apply_time)
         start = self._predicted(t, measured)

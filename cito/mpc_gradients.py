@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cito.dynamics.gradients import Exact, FullCone, Gradient
 from cito.dynamics.robot import Robot
@@ -41,10 +41,9 @@ def as_gradients(given: Gradient | Sequence[Gradient] | None) -> tuple[Gradient,
     Raises:
         ValueError: something else is among them.
     """
-    gradients = () if given is None else (given,) if isinstance(given, Gradient) else tuple(given)
-    for gradient in gradients:
-        if not isinstance(gradient, Gradient):
-            raise ValueError(
-                f"`gradient` must be one or several contact gradients, got {given!r:.80}"
-            )
-    return gradients
+    if given is None:
+        return ()
+    several = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not several or not all(isinstance(gradient, Gradient) for gradient in several):
+        raise ValueError(f"`gradient` must be one or several contact gradients, got {given!r:.80}")
+    return several

@@ -112,14 +112,16 @@ class Plan:
         Returns:
             states (N+1, nx), controls (N, nu), feedback (N, nu, ndx), impulses (N, n).
         """
-        N, h = len(self.controls), self.dynamics.time_step
+        if hold is not None and not isinstance(hold, Hold):
+            raise ValueError(f"`hold` must be a Hold or None, got {hold!r:.80}")
+        t, N, h = float(as_array("t", t, ())), len(self.controls), self.dynamics.time_step
         s = (t - self.start_time) / h + np.arange(N + 1)
         s = np.where(np.abs(s - np.round(s)) < 1e-6, np.round(s), s)
         if s[0] < 0:
             raise ValueError(
                 f"`t` must not be before the plan's start {self.start_time:g}, got {t:g}"
             )
-        k = np.minimum(np.floor(s).astype(int), N)
+        k = np.minimum(np.floor(s), N).astype(int)
         part = np.where(k < N, s - k, 0.0)
         states = self.states[k]  # a copy
         if part.any():

@@ -23,7 +23,9 @@ import numpy as np
 try:
     import torch
 except ImportError as error:
-    raise ImportError("torch_step needs PyTorch: pip install cito[learn]") from error
+    raise ImportError(
+        "torch_step needs PyTorch: pip install '.[learn]' in cito's folder"
+    ) from error
 
 from cito.dynamics import _native
 from cito.dynamics.contact_dynamics import ContactDynamics

@@ -76,7 +76,7 @@ def humanoid(name: str) -> Robot:
         return load_robot(name)
     files = [Path(place) / G1 for place in sys.path if (Path(place) / G1).is_file()]
     if not files:
-        raise ValueError("`robot` 'g1' needs the package example-robot-data (cito[robots])")
+        raise ValueError("`robot` 'g1' needs the package example-robot-data (the extra robots)")
     return load_robot(files[0])
 
 

@@ -124,7 +124,10 @@ class Descent:
             self._callback(record)
         until, rollout = self.settings.until, iterate.rollout
         if until is not None and self.best is iterate and iterate.gaps is None:
-            if until(rollout.states, rollout.controls):
+            enough = until(rollout.states.copy(), rollout.controls.copy())
+            if not isinstance(enough, bool | np.bool_):
+                raise ValueError(f"`until` must return True or False, got {enough!r:.80}")
+            if enough:
                 raise LimitReached(Status.SATISFIED)
         return iterate
 

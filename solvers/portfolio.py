@@ -56,8 +56,8 @@ class Portfolio:
         if not gradients or not all(isinstance(g, Gradient) for g in gradients):
             raise ValueError(f"`gradients` must be one or more gradients, got {gradients!r:.80}")
         object.__setattr__(self, "gradients", gradients)
-        for name, least in (("memory", 1), ("shakes", 0), ("seed", 0)):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), least))
+        for name, least, most in (("memory", 1, 10**6), ("shakes", 0, 10**9), ("seed", 0, None)):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least, most))
 
     def run(self, descent: Descent, iterate: Iterate) -> Status:
         """Descend, shake, and so on until shaking brings nothing."""

@@ -68,7 +68,10 @@ def evaluate_in_mujoco(
         ValueError: the file does not hold the joints and feet of the task's robot, or an argument
             is out of its range.
     """
-    bounds = (friction, friction) if friction is not None else task.randomization.friction
+    positive("push", push, allow_zero=True)
+    bounds = task.randomization.friction
+    if friction is not None:
+        bounds = (positive("friction", friction, allow_zero=True),) * 2
     path = Path(task.robot.source if model is None else model)
     command, mu = grid(task, bounds)
     reach = 1.0 + seconds * float(np.linalg.norm(command[:, :2], axis=1).max())

@@ -41,7 +41,9 @@ def export(policy: Policy, file: str | Path, task: LocomotionTask | None = None)
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
     except ImportError as error:
-        raise ImportError("ONNX files need onnx and onnxruntime: pip install cito[onnx]") from error
+        raise ImportError(
+            "ONNX files need onnx and onnxruntime: pip install '.[onnx]' in cito's folder"
+        ) from error
     data = serialized(policy, {} if task is None else about(task))
     difference = disagreement(policy, data)
     if not difference <= TOLERANCE:

@@ -46,7 +46,9 @@ class Viewer:
         try:
             import viser
         except ImportError as error:
-            raise ImportError("the viewer needs viser: pip install 'cito[view]'") from error
+            raise ImportError(
+                "the viewer needs viser: pip install '.[view]' in cito's folder"
+            ) from error
         port = whole_number("port", port, 0, 65535)
         # A browser that opens a connection in advance and drops it is no error.
         logging.getLogger("websockets.server").setLevel(logging.CRITICAL)

@@ -1,6 +1,6 @@
 """Dynamics learned from motions: Lagrangian and Hamiltonian networks, and a plain one.
 
-Nothing here is imported before it is used: the models need PyTorch (`pip install cito[learn]`).
+Nothing here is imported before it is used: the models need PyTorch (the extra `learn`).
 
     motions       what is learned from: q, v, a, tau, from arrays or a file
     network       a multilayer perceptron with first and second derivatives along given directions

@@ -18,7 +18,9 @@ import numpy as np
 try:
     import torch
 except ImportError as error:
-    raise ImportError("learned models need PyTorch: pip install cito[learn]") from error
+    raise ImportError(
+        "learned models need PyTorch: pip install '.[learn]' in cito's folder"
+    ) from error
 
 from torch import Tensor
 from torch.nn.functional import linear

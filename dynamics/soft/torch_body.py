@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike
 try:
     import torch
 except ImportError as error:
-    raise ImportError("torch_equilibrium needs PyTorch: pip install cito[learn]") from error
+    raise ImportError(
+        "torch_equilibrium needs PyTorch: pip install '.[learn]' in cito's folder"
+    ) from error
 
 from cito.dynamics.soft.adjoint import equilibrium_vjp
 from cito.dynamics.soft.body import SoftBody

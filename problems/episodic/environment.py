@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 try:
     import gymnasium
 except ImportError as error:
-    raise ImportError("environments need Gymnasium: pip install cito[gymnasium]") from error
+    raise ImportError(
+        "environments need Gymnasium: pip install '.[gymnasium]' in cito's folder"
+    ) from error
 
 from cito.dynamics.types import Array
 from cito.problems.episodic import EpisodicTask, episodic_task
@@ -63,6 +65,7 @@ class EpisodicEnv(gymnasium.Env[Any, Any]):
         """
         before, a = self.state, np.asarray(action, float)[None]
         check_finite("action", a, self.time)
+        a = np.clip(a, -1.0, 1.0)  # as the motors do: what is beyond costs no more, either
         x = self.task.step(before[None], a).state
         check_finite("state", x, self.time)
         self.state, self.age, self.time = x[0], self.age + 1, self.time + 1

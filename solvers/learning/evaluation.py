@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cito.dynamics.types import Array
+from cito.dynamics.types import Array, positive
 from cito.problems.locomotion import LocomotionEnvironment, LocomotionTask
 from cito.problems.locomotion.episodes import draw_commands
 from cito.problems.locomotion.task import MILD, ROUGH, Reset
@@ -60,7 +60,9 @@ def evaluate(
         fall_rate, velocity_rmse [m/s], yaw_rate_rmse [rad/s], cost, rollouts, gait_phase, and the
         same under "mild" and "rough".
     """
-    bounds = (friction, friction) if friction is not None else task.randomization.friction
+    bounds = task.randomization.friction
+    if friction is not None:
+        bounds = (positive("friction", friction, allow_zero=True),) * 2
     kinds = {
         name: roll_out(task, act, reset, bounds, seconds, threads) for name, reset in RESETS.items()
     }

@@ -72,6 +72,7 @@ def writer() -> Any:
         from tensorboardX import SummaryWriter
     except ImportError as error:
         raise ImportError(
-            "events for TensorBoard need tensorboardX: pip install cito[tensorboard]"
+            "events for TensorBoard need tensorboardX: "
+            "pip install '.[tensorboard]' in cito's folder"
         ) from error
     return SummaryWriter

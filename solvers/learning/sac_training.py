@@ -26,7 +26,9 @@ import numpy as np
 try:
     import torch
 except ImportError as error:
-    raise ImportError("SAC needs Stable-Baselines3: pip install cito[rl]") from error
+    raise ImportError(
+        "SAC needs Stable-Baselines3: pip install '.[rl]' in cito's folder"
+    ) from error
 
 from cito.dynamics.types import Array, positive, whole_number
 from cito.problems.episodic import EpisodicTask, episodic_task

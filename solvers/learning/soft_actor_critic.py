@@ -27,7 +27,9 @@ try:
     from stable_baselines3.common.vec_env import DummyVecEnv
     from stable_baselines3.sac.policies import SACPolicy
 except ImportError as error:
-    raise ImportError("SAC needs Stable-Baselines3: pip install cito[rl]") from error
+    raise ImportError(
+        "SAC needs Stable-Baselines3: pip install '.[rl]' in cito's folder"
+    ) from error
 
 from cito.dynamics.types import Array
 from cito.problems.episodic import EpisodicTask

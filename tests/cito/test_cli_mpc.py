@@ -118,6 +118,9 @@ def test_the_delay_is_less_than_the_time_between_two_plans():
         (["stand", "--set", "pull=a,b,c"], "--set pull must be numbers separated by commas"),
         (["stand", "--gradient", "adaptive", "--rho", "1"], "`rho` is not a number of gradient"),
         (["base-pose", "--set", "velocity=1,0"], "`velocity` must have shape (3,)"),
+        (["stand", "--rate", "0"], "`--rate` must be > 0, got 0"),
+        (["stand", "--control-rate", "0"], "`--control-rate` must be > 0, got 0"),
+        (["stand", "--delay", "1e9"], "`delay` must be within a plan of 0.8 s, got 1e+09 s"),
         (["stand", "--iterations", "0"], "`iterations` must be a whole number >= 1"),
     ],
 )

@@ -171,7 +171,13 @@ def test_going_uphill_finds_the_first_step_of_a_robot_that_leans():
         ({"iterations": 0}, "`iterations` must be a whole number >= 1, got 0"),
         ({"delay": -0.1}, "`delay` must be >= 0, got -0.1"),
         ({"budget": 0.0}, "`budget` must be > 0, got 0"),
+        ({"delay": 1e9}, "`delay` must be within a plan of"),
         ({"gradient": "exact"}, "`gradient` must be one or several contact gradients"),
+        ({"gradient": cito.Exact}, "`gradient` must be one or several contact gradients"),
+        ({"gradient": cito.Portfolio()}, "`gradient` must be one or several contact gradients"),
+        ({"gradient": ()}, "`gradient` must be one or several contact gradients"),
+        ({"hold": 3}, "`hold` must be a Hold or None, got 3"),
+        ({"clock": None}, "`clock` must be a function that returns seconds, got None"),
     ],
 )
 def test_impossible_settings_are_refused(options, sentence):
@@ -185,3 +191,5 @@ def test_states_that_are_none_are_refused():
         controller.update(0.0, np.zeros(7))
     with pytest.raises(ValueError, match="`x` must be finite"):
         controller.update(0.0, np.full(8, np.nan))
+    with pytest.raises(ValueError, match="`t` must be finite"):
+        controller.update(np.inf, np.zeros(8))

@@ -116,3 +116,16 @@ def test_states_of_a_free_body_are_interpolated_by_turning():
 def test_a_time_before_the_plan_is_refused():
     with pytest.raises(ValueError, match=r"`t` must not be before the plan's start 2, got 1.5"):
         spring_plan().shifted(1.5)
+
+
+@pytest.mark.parametrize("t", [float("nan"), float("inf"), "a", None])
+def test_a_time_that_is_none_is_refused(t):
+    with pytest.raises(ValueError, match="`t` must"):
+        spring_plan().shifted(t)
+
+
+def test_however_late_a_plan_is_asked_for_its_end_is_held():
+    states, controls, *_ = spring_plan().shifted(1e300)
+    assert (controls == 10.0).all() and (states == states[-1]).all()
+    with pytest.raises(ValueError, match="`hold` must be a Hold or None, got 3"):
+        spring_plan().shifted(2.0, hold=3)

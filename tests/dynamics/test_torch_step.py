@@ -229,5 +229,5 @@ def test_without_torch_one_sentence_says_what_to_install() -> None:
     code = "import sys; sys.modules['torch'] = None; import cito.dynamics.torch_step"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip().endswith(
-        "ImportError: torch_step needs PyTorch: pip install cito[learn]"
+        "ImportError: torch_step needs PyTorch: pip install '.[learn]' in cito's folder"
     )

@@ -84,5 +84,20 @@ def test_what_is_no_gradient_is_refused(gradients):
 def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match="`memory` must be"):
         cito.Portfolio(memory=0)
+    with pytest.raises(ValueError, match="`memory` must be <= 1000000"):
+        cito.Portfolio(memory=10**30)
     with pytest.raises(ValueError, match="`until` must be a function"):
         DDPSettings(until=3)
+    problem = cito.make("lift-off")
+    with pytest.raises(ValueError, match="`until` must return True or False, got 'no'"):
+        cito.solve(problem, cito.FullCone(0.1), until=lambda states, controls: "no")
+
+
+def test_what_a_question_does_to_its_copies_is_nobodys_business():
+    def destructive(states, controls):
+        states[:], controls[:] = np.nan, 0.0
+        return False
+
+    problem = cito.make("lift-off")
+    asked, plain = (cito.solve(problem, cito.FullCone(0.1), until=u) for u in (destructive, None))
+    assert asked.cost == plain.cost and np.array_equal(asked.controls, plain.controls)

@@ -56,7 +56,7 @@ def test_without_viser_it_says_what_to_install(
     run_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "viser", None)
-    with pytest.raises(ImportError, match=r"pip install 'cito\[view\]'"):
+    with pytest.raises(ImportError, match=r"pip install '.\[view\]'"):
         Viewer(load_motion(run_file), port=0)
 
 

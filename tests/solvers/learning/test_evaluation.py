@@ -64,3 +64,9 @@ def test_a_policy_that_stands_is_rolled_out() -> None:
     assert found["rollouts"] == 450 and found["mild"]["rollouts"] == 225
     assert found["mild"]["fall_rate"] == 0 and found["mild"]["gait_phase"] > 0.95
     assert found["velocity_rmse"] > 0.2
+
+
+@pytest.mark.parametrize("friction", [float("nan"), -1.0])
+def test_a_friction_that_is_none_is_refused(friction: float) -> None:
+    with pytest.raises(ValueError, match="`friction` must be"):
+        evaluate(TASK, None, friction)  # type: ignore[arg-type]

@@ -69,6 +69,6 @@ def test_without_the_library_nothing_is_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(ImportError, match=r"need tensorboardX: pip install cito\[tensorboard\]"):
+    with pytest.raises(ImportError, match=r"need tensorboardX: pip install '.\[tensorboard\]'"):
         train(asked("bptt"), tmp_path / "run", tensorboard=True)
     assert not (tmp_path / "run").exists()

@@ -80,5 +80,5 @@ def test_without_the_library_one_sentence_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     monkeypatch.delitem(sys.modules, "cito.solvers.learning.soft_actor_critic")
-    with pytest.raises(ImportError, match=r"pip install cito\[rl\]"):
+    with pytest.raises(ImportError, match=r"pip install '.\[rl\]'"):
         import cito.solvers.learning.soft_actor_critic  # noqa: F401
