@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from cito.benchmarks.closed_loop import METHODS, RHO, Experiment, outcome
 from cito.dynamics.types import Array
@@ -156,8 +156,11 @@ def _draw_group(axes: Axes, table: Table) -> None:
                 capsize=2.5, linewidth=1.4, markeredgewidth=2,
             )  # fmt: skip
     axes.set_yscale("log")
-    for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        formatter(ScalarFormatter())
+    every = table.numbers("objective_mean")  # a spread may reach below zero, which has no place
+    axes.set_ylim(0.7 * every.min(), 1.5 * every.max())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_xticks(range(len(amounts)), [f"{amount:g}" for amount in amounts])
     axes.grid(True, axis="y", which="both")
 
