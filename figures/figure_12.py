@@ -157,7 +157,8 @@ def _draw_group(axes: Axes, table: Table) -> None:
             )  # fmt: skip
     axes.set_yscale("log")
     every = table.numbers("objective_mean")  # a spread may reach below zero, which has no place
-    axes.set_ylim(0.7 * every.min(), 1.5 * every.max())
+    if every.size:
+        axes.set_ylim(0.7 * every.min(), 1.5 * every.max())
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(ScalarFormatter())
     axes.yaxis.set_minor_formatter(NullFormatter())
