@@ -74,8 +74,8 @@ class MPC:
         delay: from measurement to the moment at which the plan applies [s].
         uphill_steps: full steps in a row that may be followed although they cost more: a foot often
             lifts off only after its controls have grown for a few iterations. 0: monotone.
-        hold: what to do beyond the end of the last plan; None: repeat the last control. With one,
-            both are tried and the cheaper is taken.
+        hold: what to do beyond the end of the last plan, or at once, where repeating the last
+            control costs more than the plan foresaw; None: only repeat it.
         budget: time that an update may take before it begins no further iteration [s]. One is
             always made: shifted alone, a plan does not know what moves. Nor does it bind the first
             update, before which nothing goes on.
@@ -203,11 +203,11 @@ class MPC:
     def _posed(self, t: float, x: Array, apply_time: float) -> tuple[Problem, Objective]:
         """The problem at time t, its costs seen from `apply_time`, and its objective, which is kept
         while both stay. A reference on a leash does not run away from x."""
-        base = as_problem(self._target(float(t)) if callable(self._target) else self._target)
+        base = as_problem(self._target(t) if callable(self._target) else self._target)
         if base.horizon != self.horizon or base.dynamics is not self.dynamics:
             raise ValueError("`problem` must keep its dynamics and its horizon")
         if isinstance(base.costs_at, Leashed):
-            self._relief = base.costs_at.relieved(float(t), x, self._relief)
+            self._relief = base.costs_at.relieved(t, x, self._relief)
         posed = base.seen_from(apply_time, self._relief)
         if self._objective is None or self._objective[0].costs is not posed.costs:
             self._objective = posed, Objective(posed)
@@ -235,13 +235,13 @@ class MPC:
         Its end is bridged by repeating the last control, which is nearly always best; the other
         ways to go on are tried where that costs more than the plan foresaw.
         """
-        foreseen = np.inf if self._followed is None else SURPRISE * self._followed.cost
+        foreseen = -np.inf if self._followed is None else SURPRISE * self._followed.cost
         best: tuple[Iterate, Array] | None = None
         for X, U, K, impulses in self._ways_on(t):
             iterate = closed_loop(problem, objective, X, U, K, impulses)
             if iterate is not None and (best is None or iterate.cost < best[0].cost):
                 best = iterate, K
-            if best is not None and self._followed is not None and best[0].cost <= foreseen:
+            if best is not None and best[0].cost <= foreseen:
                 break
         if best is None:
             assert problem.initial_controls is not None
